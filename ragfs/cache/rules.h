@@ -1,0 +1,131 @@
+// Rules: the one list of what keeps a cached read from being stale (docs/design.md, section 3).
+//
+// Each rule has a name, a section and a sentence. The code asks `rule_enabled(Rule::kStampCheck)` where it applies one;
+// a test takes a rule out with `RuleSwitch off(Rule::kStampCheck);` and must then see a stale read. tests/model has a
+// switch for every rule of this list as well, and explores the protocol without it (docs/model.md).
+// Not for configuration: without RAGFS_TEST_HOOKS the answer is `true` at compile time and RuleSwitch does not exist.
+// Thread-safety: all functions may be called from any thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#if defined(RAGFS_TEST_HOOKS)
+#include <atomic>
+#endif
+
+namespace ragfs {
+
+enum class Rule : uint8_t {
+  // A mutation (3.2)
+  kRunningMark,
+  kRecordBeforeUnmark,
+  kClockAfterBackend,
+  kFailedMutationRecords,
+  kUnknownBackendKeepsRunning,
+  kMutationLockHeld,
+  kRecordMaximum,
+  kParentListing,
+  kGrandparentListing,
+  kCreatedAncestors,
+  kNearErase,
+  // A read (3.3)
+  kStampCheck,
+  kSubtreeCheck,
+  kLeafBeforeRoot,
+  kRecordsBeforeGet,
+  kEpochOnHit,
+  kEpochAfterGet,
+  kExpiryNotRearmed,
+  kStatPlainEntries,
+  kStatListingRecord,
+  kNegativeTrueNotFound,
+  kNegativeRecord,
+  kNegativeAncestors,
+  // A fill and a flight (3.4, 5)
+  kFillCheck,
+  kFillEpochAtStart,
+  kNearRegisteredBeforeGet,
+  kFlightRecords,
+  kNoJoinWhileRunning,
+  kFollowerRecheck,
+  // Letting records go (3.5)
+  kSecondErase,
+  kRecordsSurviveFailedErase,
+  kEraseSettlesOwnValue,
+  kUnknownPutMarks,
+  kDropOnlyUnmarked,
+  kMarkUntilExpiry,
+  kResurrectKeepsRecords,
+  kSweepAfterFills,
+  kFoldParentFirst,
+  // Restarts, failovers, lost invalidations (3.6)
+  kWitness,
+  kWitnessOrder,
+  kWitnessCacheOff,
+  kColdJoin,
+  kMarkerNamedByLife,
+  kMarkerIncarnation,
+  kMarkerClock,
+  kMarkerRecords,
+  kMarkerMarks,
+  kFreshPointerLife,
+  kCloseDrains,
+  kMarkerPromise,
+  kEpochOnIncarnation,
+  kClockKeptInLife,
+  kRevalidate,
+  kVersionBeforeBytes,
+  kRestampIsFill,
+};
+
+inline constexpr size_t kRuleCount = static_cast<size_t>(Rule::kRestampIsFill) + 1;
+static_assert(kRuleCount <= 64, "the switches are the bits of one word");
+
+struct RuleInfo {
+  Rule rule;
+  std::string_view name;      // as in docs/model.md and the model's flags
+  std::string_view section;   // of docs/design.md
+  std::string_view sentence;  // what holds, and for whom
+};
+
+// In the order of the enum.
+const std::array<RuleInfo, kRuleCount>& rules();
+const RuleInfo& rule_info(Rule rule);
+std::optional<Rule> find_rule(std::string_view name);
+
+#if defined(RAGFS_TEST_HOOKS)
+
+namespace rules_detail {
+inline std::atomic<uint64_t> rules_off{0};  // bit n: the n-th rule is taken out
+}
+
+// One relaxed load. False only while a RuleSwitch for the rule lives.
+inline bool rule_enabled(Rule rule) noexcept {
+  return (rules_detail::rules_off.load(std::memory_order_relaxed) >> static_cast<unsigned>(rule) & 1U) == 0;
+}
+
+// Takes one rule out of the whole process while it lives. Made and destroyed while no call of the cache is running;
+// switches of one rule may nest.
+class RuleSwitch {
+ public:
+  explicit RuleSwitch(Rule rule) noexcept;
+  ~RuleSwitch();
+  RuleSwitch(const RuleSwitch&) = delete;
+  RuleSwitch& operator=(const RuleSwitch&) = delete;
+
+ private:
+  const uint64_t bit_;
+  const bool was_off_;
+};
+
+#else
+
+constexpr bool rule_enabled(Rule) noexcept { return true; }
+
+#endif
+
+}  // namespace ragfs
