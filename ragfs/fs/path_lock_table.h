@@ -8,7 +8,8 @@
 // granted in the order of arrival as far as they conflict: a later one never overtakes an earlier one that it conflicts
 // with, so nobody starves; requests that do not conflict never wait for each other. A batch is granted whole or not at
 // all, so there is no hold-and-wait and no deadlock.
-// Bounds: at most `max_waiting` requests wait, and `max_held` are held; past that, would_block.
+// Bounds: at most `max_waiting` requests wait; a request that need not wait is refused past `max_held` held ones (those
+// that waited are granted above it, so max_held + max_waiting bounds the table). Refused means would_block.
 // Thread-safety: all methods may be called from any thread. No lock of the table is held while the caller runs.
 #pragma once
 
