@@ -14,6 +14,11 @@ if(RAGFS_SANITIZE)
   target_compile_options(ragfs_flags INTERFACE -fsanitize=${RAGFS_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(ragfs_flags INTERFACE -fsanitize=${RAGFS_SANITIZE})
 endif()
+if(RAGFS_BUILD_FUZZERS)
+  # Everything that a fuzzer links reports its coverage and its memory errors.
+  target_compile_options(ragfs_flags INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
+  target_link_options(ragfs_flags INTERFACE -fsanitize=address,undefined)
+endif()
 
 find_program(RAGFS_MOLD mold)
 if(RAGFS_MOLD)
