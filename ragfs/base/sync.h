@@ -1,4 +1,4 @@
-// Mutex, MutexLock and CondVar with clang's thread-safety annotations.
+// Mutex, SharedMutex, their scoped locks and CondVar, with clang's thread-safety annotations.
 //
 // For: every lock of the project, so that clang 19 checks at compile time which data a lock guards.
 // House rule: no Mutex is held across an RPC, a disk call or a callback.
@@ -7,6 +7,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <shared_mutex>
 
 #include "ragfs/base/context.h"
 
@@ -20,6 +21,10 @@
 #define RAGFS_GUARDED_BY(x) RAGFS_ATTRIBUTE(guarded_by(x))
 #define RAGFS_REQUIRES(...) RAGFS_ATTRIBUTE(requires_capability(__VA_ARGS__))
 #define RAGFS_ACQUIRE(...) RAGFS_ATTRIBUTE(acquire_capability(__VA_ARGS__))
+#define RAGFS_REQUIRES_SHARED(...) RAGFS_ATTRIBUTE(requires_shared_capability(__VA_ARGS__))
+#define RAGFS_ACQUIRE_SHARED(...) RAGFS_ATTRIBUTE(acquire_shared_capability(__VA_ARGS__))
+#define RAGFS_RELEASE_SHARED(...) RAGFS_ATTRIBUTE(release_shared_capability(__VA_ARGS__))
+#define RAGFS_RELEASE_GENERIC(...) RAGFS_ATTRIBUTE(release_generic_capability(__VA_ARGS__))
 #define RAGFS_RELEASE(...) RAGFS_ATTRIBUTE(release_capability(__VA_ARGS__))
 #define RAGFS_EXCLUDES(...) RAGFS_ATTRIBUTE(locks_excluded(__VA_ARGS__))
 #define RAGFS_NO_THREAD_SAFETY_ANALYSIS RAGFS_ATTRIBUTE(no_thread_safety_analysis)
@@ -45,6 +50,40 @@ class RAGFS_SCOPED_CAPABILITY MutexLock {
 
  private:
   Mutex& mutex_;
+};
+
+// Many readers or one writer. For what is read far more often than written; not usable with a CondVar.
+class RAGFS_CAPABILITY("shared_mutex") SharedMutex {
+ public:
+  void lock() RAGFS_ACQUIRE() { mutex_.lock(); }
+  void unlock() RAGFS_RELEASE() { mutex_.unlock(); }
+  void lock_shared() RAGFS_ACQUIRE_SHARED() { mutex_.lock_shared(); }
+  void unlock_shared() RAGFS_RELEASE_SHARED() { mutex_.unlock_shared(); }
+
+ private:
+  std::shared_mutex mutex_;
+};
+
+class RAGFS_SCOPED_CAPABILITY WriterLock {
+ public:
+  explicit WriterLock(SharedMutex& mutex) RAGFS_ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
+  ~WriterLock() RAGFS_RELEASE() { mutex_.unlock(); }
+  WriterLock(const WriterLock&) = delete;
+  WriterLock& operator=(const WriterLock&) = delete;
+
+ private:
+  SharedMutex& mutex_;
+};
+
+class RAGFS_SCOPED_CAPABILITY ReaderLock {
+ public:
+  explicit ReaderLock(SharedMutex& mutex) RAGFS_ACQUIRE_SHARED(mutex) : mutex_(mutex) { mutex_.lock_shared(); }
+  ~ReaderLock() RAGFS_RELEASE_GENERIC() { mutex_.unlock_shared(); }
+  ReaderLock(const ReaderLock&) = delete;
+  ReaderLock& operator=(const ReaderLock&) = delete;
+
+ private:
+  SharedMutex& mutex_;
 };
 
 class CondVar {
