@@ -48,5 +48,8 @@ function(ragfs_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name}_test ${ARG_SOURCES})
   target_link_libraries(${name}_test PRIVATE ragfs_flags ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
+  # For tests that read files of the source tree or start the program.
+  target_compile_definitions(${name}_test PRIVATE RAGFS_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+                             RAGFS_PROGRAM="${CMAKE_BINARY_DIR}/ragfs")
   set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 endfunction()

@@ -1,0 +1,169 @@
+#include "ragfs/config/config.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string_view>
+
+#include "ragfs/base/path.h"
+
+namespace ragfs {
+namespace {
+
+const std::string kCache = "storage.agfs.cache.";
+const std::string kMounts = "storage.agfs.mounts";
+
+class Validator {
+ public:
+  explicit Validator(const Config& config) : config_(config) {}
+
+  Result<void> run() {
+    mounts();
+    cache();
+    redis();
+    if (config_.cache.mooncake.protocol != "tcp" && config_.cache.mooncake.device_name.empty()) {
+      wrong(kCache + "mooncake.device_name",
+            fmt::format("is missing; protocol {} needs a device", config_.cache.mooncake.protocol));
+    }
+    if (problems_.empty()) return {};
+    return fail(ErrorCode::config, fmt::format("{}", fmt::join(problems_, "\n")));
+  }
+
+ private:
+  void wrong(const std::string& field, std::string_view what) {
+    problems_.push_back(fmt::format("{}: {}", config_.place(field), what));
+  }
+
+  void mounts() {
+    if (config_.mounts.empty()) {
+      wrong(kMounts, "is empty; name at least one, such as [{path: /, type: localfs, local_dir: ./data}]");
+    }
+    for (size_t i = 0; i < config_.mounts.size(); ++i) {
+      const MountConfig& mount = config_.mounts[i];
+      const std::string field = fmt::format("{}[{}]", kMounts, i);
+      const auto path = Path::parse(mount.path);
+      if (!path) {
+        wrong(field + ".path", path.error().message);
+        continue;
+      }
+      for (size_t j = 0; j < i; ++j) {
+        const auto other = Path::parse(config_.mounts[j].path);
+        if (other && *other == *path) wrong(field + ".path", fmt::format("{} is mounted twice", path->text()));
+      }
+      if (mount.type == "localfs" && mount.local_dir.empty()) {
+        wrong(field + ".local_dir", "is missing; localfs needs the directory that is shown");
+      }
+      if (mount.type != "localfs" && !mount.local_dir.empty()) {
+        wrong(field + ".local_dir", fmt::format("belongs to type localfs, not to {}", mount.type));
+      }
+    }
+  }
+
+  void names(const std::string& field, const std::vector<std::string>& list) {
+    for (const std::string& name : list) {
+      if (name.find('/') != std::string::npos) {
+        wrong(field, fmt::format("\"{}\" is not allowed in it; a file name without '/' is expected", name));
+      }
+    }
+  }
+
+  void prefixes(const std::string& field, const std::vector<std::string>& list) {
+    for (const std::string& prefix : list) {
+      const auto path = Path::parse(prefix);
+      if (!path) wrong(field, fmt::format("\"{}\": {}", prefix, path.error().message));
+    }
+  }
+
+  void cache() {
+    const CacheConfig& cache = config_.cache;
+    if (cache.negative.ttl_ms > 0 && cache.negative.ttl_ms < 100) {
+      wrong(kCache + "negative.ttl_ms",
+            fmt::format("{} is not allowed; 0 (off) or 100 to 1000 ms is expected", cache.negative.ttl_ms));
+    }
+    if (cache.name_space.size() > 255) wrong(kCache + "namespace", "is longer than 255 bytes");
+    names(kCache + "negative.names", cache.negative.names);
+    names(kCache + "preferred_names", cache.preferred_names);
+    prefixes(kCache + "bypass_prefixes", cache.bypass_prefixes);
+    prefixes(kCache + "permission_dependent_prefixes", cache.permission_dependent_prefixes);
+    prefixes(kCache + "no_prefetch_prefixes", cache.no_prefetch_prefixes);
+    if (cache.provider == "embedded" && cache.max_file_size_bytes > cache.embedded.dram_bytes) {
+      wrong(kCache + "max_file_size_bytes",
+            fmt::format("{} is not allowed; at most embedded.dram_bytes ({}) can be kept", cache.max_file_size_bytes,
+                        cache.embedded.dram_bytes));
+    }
+  }
+
+  void exclusive(const std::string& env_field, const std::string& env, const std::string& file) {
+    if (!env.empty() && !file.empty()) {
+      wrong(kCache + env_field, "the environment variable and the file are both given; keep one");
+    }
+  }
+
+  void redis() {
+    const RedisConfig& redis = config_.cache.redis;
+    exclusive("redis.password_env", redis.password_env, redis.password_file);
+    exclusive("redis.sentinel_password_env", redis.sentinel_password_env, redis.sentinel_password_file);
+    if (redis.endpoints.empty()) wrong(kCache + "redis.endpoints", "is empty; name at least one server");
+    bool tls = false;
+    for (const std::string& endpoint : redis.endpoints) {
+      tls = tls || endpoint.starts_with("rediss://");
+      if (!endpoint.starts_with("redis://") && !endpoint.starts_with("rediss://")) {
+        wrong(kCache + "redis.endpoints", fmt::format("\"{}\" is not allowed in it; redis://HOST:PORT or "
+                                                      "rediss://HOST:PORT is expected",
+                                                      endpoint));
+      } else if (endpoint.find('@') != std::string::npos) {
+        wrong(kCache + "redis.endpoints", "carries a user or password; use username and password_env");
+      }
+    }
+    if (redis.tls_insecure_skip_verify && !tls) {
+      wrong(kCache + "redis.tls_insecure_skip_verify", "true needs rediss:// endpoints");
+    }
+    if (redis.mode == "sentinel" && redis.master_name.empty()) {
+      wrong(kCache + "redis.master_name", "is missing; mode sentinel needs it");
+    }
+    if (redis.mode == "cluster" && redis.db != 0) {
+      wrong(kCache + "redis.db", fmt::format("{} is not allowed; a cluster has database 0 only", redis.db));
+    }
+  }
+
+  const Config& config_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace
+
+int64_t CacheConfig::effective_operation_timeout_ms() const {
+  if (operation_timeout_ms) return *operation_timeout_ms;
+  return provider == "redis" ? 20 : 50;
+}
+
+std::string Config::place(const std::string& field_path) const {
+  // A field that is not given stands where the nearest section above it stands.
+  std::string above = field_path;
+  for (;;) {
+    const auto found = places.find(above);
+    if (found != places.end()) {
+      const std::string& shown = found->second.shown;
+      return fmt::format("{}:{}: {}{}", source, found->second.line, shown, field_path.substr(above.size()));
+    }
+    const size_t dot = above.find_last_of(".[");
+    if (dot == std::string::npos) break;
+    above.resize(dot);
+  }
+  return source.empty() ? field_path : fmt::format("{}:1: {}", source, field_path);
+}
+
+Result<void> Config::validate() const { return Validator(*this).run(); }
+
+Config Config::for_root(const std::string& directory) {
+  Config config;
+  MountConfig mount;
+  mount.path = "/";
+  mount.type = "localfs";
+  mount.local_dir = directory;
+  mount.revalidate_ms = 1000;
+  config.mounts.push_back(std::move(mount));
+  return config;
+}
+
+}  // namespace ragfs

@@ -1,0 +1,140 @@
+// Config: everything a process is told at start.
+//
+// Each struct holds the default of its fields; unit, limits and meaning of every field stand in fields.cc, the table
+// that the parser, the JSON Schema and docs/config.md share. Secrets are never in it: only the names of the environment
+// variable or file that holds them. Not for: state that changes while the process runs.
+// Thread-safety: values.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ragfs/base/error.h"
+
+namespace ragfs {
+
+struct MountConfig {
+  std::string path;           // in the tree, absolute
+  std::string type;           // localfs, memfs
+  std::string local_dir;      // localfs: the directory that is shown
+  bool cache = true;          // put the cache in front of it
+  int64_t revalidate_ms = 0;  // 0 = the backend is changed through this process alone
+};
+
+struct NegativeConfig {
+  std::vector<std::string> names = {".abstract.md", ".overview.md"};
+  int64_t ttl_ms = 0;  // 0 = no negative entries
+};
+
+struct EmbeddedConfig {
+  uint64_t dram_bytes = 256ULL << 20;
+};
+
+struct RedisConfig {
+  std::string mode = "standalone";
+  std::vector<std::string> endpoints = {"redis://127.0.0.1:6379"};
+  std::string username;
+  std::string password_env;   // name of an environment variable; "" = no password
+  std::string password_file;  // instead of password_env
+  std::string master_name;
+  std::string sentinel_username;
+  std::string sentinel_password_env;
+  std::string sentinel_password_file;
+  int64_t db = 0;
+  int64_t pool_size = 32;
+  int64_t connect_timeout_ms = 1000;
+  bool tls_insecure_skip_verify = false;
+};
+
+struct MooncakeConfig {
+  std::string local_hostname = "127.0.0.1";
+  std::string metadata_server = "http://127.0.0.1:8080/metadata";
+  std::string master_server_addr = "127.0.0.1:50051";
+  std::string protocol = "tcp";
+  std::string device_name;
+  uint64_t global_segment_size = 512ULL << 20;
+  uint64_t local_buffer_size = 128ULL << 20;
+  int64_t replica_num = 2;
+};
+
+struct YuanrongConfig {
+  std::string host = "127.0.0.1";
+  int64_t port = 31501;
+  int64_t connect_timeout_ms = 5000;
+  int64_t request_timeout_ms = 50;
+};
+
+struct CacheConfig {
+  bool enabled = true;
+  std::string provider = "embedded";
+  std::string failure_mode = "bypass";
+  std::optional<int64_t> operation_timeout_ms;  // absent: 50, or 20 for redis
+  int64_t sdk_concurrency = 16;
+  std::string name_space = "openviking";
+  uint64_t max_file_size_bytes = 1ULL << 20;
+  uint64_t max_listing_bytes = 1ULL << 20;
+  std::vector<std::string> bypass_prefixes;
+  std::vector<std::string> bypass_globs;
+  std::vector<std::string> permission_dependent_prefixes;
+  std::vector<std::string> no_prefetch_prefixes;
+  std::vector<std::string> preferred_names = {".abstract.md", ".overview.md"};
+  NegativeConfig negative;
+  uint64_t near_cache_bytes = 64ULL << 20;
+  int64_t default_ttl_seconds = 0;
+  std::string verify_dram = "sample";
+  EmbeddedConfig embedded;
+  RedisConfig redis;
+  MooncakeConfig mooncake;
+  YuanrongConfig yuanrong;
+
+  // The deadline of one provider call, with the default of the provider filled in.
+  int64_t effective_operation_timeout_ms() const;
+};
+
+struct PathLockConfig {
+  std::string provider = "memory";
+  double lock_expire_secs = 30.0;
+  double lock_timeout_secs = 0.0;
+};
+
+struct LogConfig {
+  std::string level = "info";
+  std::string file;  // "" = standard error
+};
+
+// Where a file gives a field, for messages.
+struct FieldPlace {
+  int line = 0;
+  std::string shown;  // the field as the file names it
+};
+
+struct Config {
+  std::vector<MountConfig> mounts;
+  CacheConfig cache;
+  PathLockConfig pathlock;
+  LogConfig log;
+
+  // Not keys: where this came from, and what was ignored on the way.
+  std::string source;                        // the file; "" = made by a program
+  std::map<std::string, FieldPlace> places;  // by field path, "storage.agfs.mounts[0].path"
+  std::vector<std::string> warnings;
+
+  // "FILE:LINE: FIELD" of a field path, as the operator knows it.
+  std::string place(const std::string& field_path) const;
+
+  // Rules between fields; the limits of single fields hold already when the parser made this. All that is wrong is in
+  // one message, a line each. Errors: config.
+  Result<void> validate() const;
+
+  // One localfs mount at "/" over `directory`, embedded cache, changes from outside seen after 1 s.
+  static Config for_root(const std::string& directory);
+};
+
+// What changed between two configurations and cannot be changed in a running process; "restart" tells the operator.
+// Errors: config, one line for each such field.
+Result<void> check_reload(const Config& running, const Config& next);
+
+}  // namespace ragfs

@@ -1,0 +1,278 @@
+#include "ragfs/config/fields.h"
+
+#include "ragfs/config/config.h"
+
+namespace ragfs {
+namespace {
+
+constexpr double kDay_ms = 86'400'000;
+constexpr double kTiB = 1ULL << 40;
+constexpr const char* kNoSecret = "secrets are not kept in this file: name an environment variable (";
+
+const Section& mount_fields() {
+  static const Section spec{
+      "What is shown where in the tree: one entry a mount.",
+      {
+          field("path", &MountConfig::path)
+              .says("Where in the tree; \"/\" for the whole tree.")
+              .must_be_given()
+              .are_tree_paths(),
+          field("type", &MountConfig::type)
+              .says("The backend that holds the files.")
+              .must_be_given()
+              .one_of({"localfs", "memfs"}),
+          field("local_dir", &MountConfig::local_dir)
+              .says("localfs: the directory of this machine that is shown. It must exist.")
+              .is_host_path(),
+          field("cache", &MountConfig::cache).says("Put the cache in front of this mount."),
+          field("revalidate_ms", &MountConfig::revalidate_ms)
+              .says("Check cached objects older than this against the backend, for directories that others change too. "
+                    "0: all changes pass through this process.")
+              .in("ms")
+              .between(0, kDay_ms),
+      },
+      {}};
+  return spec;
+}
+
+const Section& negative_fields() {
+  static const Section spec{"Remembering for a moment, in this process only, that a file does not exist.",
+                            {
+                                field("names", &NegativeConfig::names).says("The file names it is done for."),
+                                field("ttl_ms", &NegativeConfig::ttl_ms)
+                                    .says("For how long; 0 turns it off, else 100 to 1000.")
+                                    .in("ms")
+                                    .between(0, 1000),
+                            },
+                            {}};
+  return spec;
+}
+
+const Section& embedded_fields() {
+  static const Section spec{"Provider `embedded`: the cache lives in this process.",
+                            {
+                                field("dram_bytes", &EmbeddedConfig::dram_bytes)
+                                    .says("Memory for cached objects.")
+                                    .in("bytes")
+                                    .between(1 << 20, kTiB),
+                            },
+                            {}};
+  return spec;
+}
+
+const Section& redis_fields() {
+  static const Section spec{
+      "Provider `redis`.",
+      {
+          field("mode", &RedisConfig::mode)
+              .says("How the servers are arranged.")
+              .one_of({"standalone", "sentinel", "cluster"}),
+          field("endpoints", &RedisConfig::endpoints)
+              .says("Servers (sentinel: the Sentinels; cluster: some nodes); rediss:// uses TLS."),
+          field("username", &RedisConfig::username).says("ACL user; empty for none."),
+          field("password_env", &RedisConfig::password_env)
+              .says("Name of the environment variable that holds the password."),
+          field("password_file", &RedisConfig::password_file).says("File that holds the password.").is_host_path(),
+          field("master_name", &RedisConfig::master_name).says("sentinel: the name of the primary."),
+          field("sentinel_username", &RedisConfig::sentinel_username).says("ACL user at the Sentinels."),
+          field("sentinel_password_env", &RedisConfig::sentinel_password_env)
+              .says("Environment variable with the Sentinels' password."),
+          field("sentinel_password_file", &RedisConfig::sentinel_password_file)
+              .says("File with the Sentinels' password.")
+              .is_host_path(),
+          field("db", &RedisConfig::db).says("Database number; 0 in a cluster.").between(0, 1023),
+          field("pool_size", &RedisConfig::pool_size).says("Most connections.").between(1, 1024),
+          field("connect_timeout_ms", &RedisConfig::connect_timeout_ms)
+              .says("Longest wait for a connection.")
+              .in("ms")
+              .between(1, 60'000),
+          field("tls_insecure_skip_verify", &RedisConfig::tls_insecure_skip_verify)
+              .says("Do not check the server's certificate. For tests."),
+      },
+      {{"password", std::string(kNoSecret) + "password_env) or a file (password_file)"},
+       {"sentinel_password", std::string(kNoSecret) + "sentinel_password_env) or a file (sentinel_password_file)"}}};
+  return spec;
+}
+
+const Section& mooncake_fields() {
+  static const Section spec{
+      "Provider `mooncake`: a Mooncake Store.",
+      {
+          field("local_hostname", &MooncakeConfig::local_hostname).says("Name of this machine in the cluster."),
+          field("metadata_server", &MooncakeConfig::metadata_server)
+              .says("Address of the metadata server.")
+              .not_empty(),
+          field("master_server_addr", &MooncakeConfig::master_server_addr).says("host:port of the master.").not_empty(),
+          field("protocol", &MooncakeConfig::protocol)
+              .says("Transport; rdma and ub need a device, tcp is never used "
+                    "in their place.")
+              .one_of({"tcp", "rdma", "ub"}),
+          field("device_name", &MooncakeConfig::device_name).says("rdma, ub: the device."),
+          field("global_segment_size", &MooncakeConfig::global_segment_size)
+              .says("Memory that this process gives to the store.")
+              .in("bytes")
+              .between(0, kTiB),
+          field("local_buffer_size", &MooncakeConfig::local_buffer_size)
+              .says("Memory for transfers.")
+              .in("bytes")
+              .between(1 << 20, kTiB),
+          field("replica_num", &MooncakeConfig::replica_num).says("Copies of an object.").between(1, 16),
+      },
+      {}};
+  return spec;
+}
+
+const Section& yuanrong_fields() {
+  static const Section spec{"Provider `yuanrong`: an openYuanrong DataSystem worker.",
+                            {
+                                field("host", &YuanrongConfig::host).says("Address of the worker.").not_empty(),
+                                field("port", &YuanrongConfig::port).says("Its port.").between(1, 65535),
+                                field("connect_timeout_ms", &YuanrongConfig::connect_timeout_ms)
+                                    .says("Longest wait for a connection.")
+                                    .in("ms")
+                                    .between(1, 60'000),
+                                field("request_timeout_ms", &YuanrongConfig::request_timeout_ms)
+                                    .says("Longest wait of the SDK for one request.")
+                                    .in("ms")
+                                    .between(1, 60'000),
+                            },
+                            {}};
+  return spec;
+}
+
+std::vector<Field> cache_limits() {
+  return {
+      field("max_file_size_bytes", &CacheConfig::max_file_size_bytes)
+          .says("Larger files are not cached.")
+          .in("bytes")
+          .between(1, 1ULL << 30),
+      field("max_listing_bytes", &CacheConfig::max_listing_bytes)
+          .says("Larger directory listings (packed; about 64 bytes an entry) are not cached.")
+          .in("bytes")
+          .between(1, 1ULL << 30),
+      field("near_cache_bytes", &CacheConfig::near_cache_bytes)
+          .says("Memory of this process in front of a remote provider; 0 turns it off.")
+          .in("bytes")
+          .between(0, kTiB),
+      field("default_ttl_seconds", &CacheConfig::default_ttl_seconds)
+          .says("Cached objects expire after this; 0: never by time.")
+          .in("s")
+          .between(0, 315'360'000),
+      field("verify_dram", &CacheConfig::verify_dram)
+          .says("Check the checksum of hits in memory: never, 1 of 1024, or always. What comes from a disk or the "
+                "network is always checked.")
+          .one_of({"off", "sample", "always"}),
+  };
+}
+
+std::vector<Field> cache_policy() {
+  return {
+      field("bypass_prefixes", &CacheConfig::bypass_prefixes)
+          .says("Paths that are never cached, with all below them.")
+          .are_tree_paths(),
+      field("bypass_globs", &CacheConfig::bypass_globs)
+          .says("Patterns of absolute paths that are never cached (* within a name, ** across names)."),
+      field("permission_dependent_prefixes", &CacheConfig::permission_dependent_prefixes)
+          .says("Paths where the backend answers each caller differently: never cached.")
+          .are_tree_paths(),
+      field("no_prefetch_prefixes", &CacheConfig::no_prefetch_prefixes)
+          .says("Paths that are never read ahead: sensitive or changing all the time.")
+          .are_tree_paths(),
+      field("preferred_names", &CacheConfig::preferred_names)
+          .says("File names that stay longest when memory is short; listings always do."),
+      section("negative", &CacheConfig::negative, negative_fields()),
+  };
+}
+
+const Section& cache_fields() {
+  static const Section spec = [] {
+    Section s;
+    s.meaning = "The cache between the tree and its backends.";
+    s.fields = {
+        field("enabled", &CacheConfig::enabled).says("Use a cache at all."),
+        field("provider", &CacheConfig::provider)
+            .says("Where cached objects are kept.")
+            .one_of({"embedded", "redis", "mooncake", "yuanrong", "disabled"}),
+        field("failure_mode", &CacheConfig::failure_mode)
+            .says("When the provider fails: `bypass` goes on without it, `strict` answers an error.")
+            .one_of({"bypass", "strict"}),
+        field("operation_timeout_ms", &CacheConfig::operation_timeout_ms)
+            .says("Longest wait for one call to the provider. Default: 50; redis: 20.")
+            .in("ms")
+            .between(1, 60'000),
+        field("sdk_concurrency", &CacheConfig::sdk_concurrency)
+            .says("Most calls at once into a provider's SDK.")
+            .between(1, 1024),
+        field("namespace", &CacheConfig::name_space)
+            .says("Keeps deployments that share a provider apart. One writing process a namespace.")
+            .not_empty(),
+    };
+    for (Field& f : cache_limits()) s.fields.push_back(std::move(f));
+    for (Field& f : cache_policy()) s.fields.push_back(std::move(f));
+    s.fields.push_back(section("embedded", &CacheConfig::embedded, embedded_fields()));
+    s.fields.push_back(section("redis", &CacheConfig::redis, redis_fields()));
+    s.fields.push_back(section("mooncake", &CacheConfig::mooncake, mooncake_fields()));
+    s.fields.push_back(section("yuanrong", &CacheConfig::yuanrong, yuanrong_fields()));
+    return s;
+  }();
+  return spec;
+}
+
+const Section& pathlock_fields() {
+  static const Section spec{"Locks on paths that users of the tree see.",
+                            {
+                                field("provider", &PathLockConfig::provider)
+                                    .says("Where locks are kept: in this process.")
+                                    .one_of({"memory"}),
+                                field("lock_expire_secs", &PathLockConfig::lock_expire_secs)
+                                    .says("A lease that is not refreshed for this long is void.")
+                                    .in("s")
+                                    .between(1, 86'400),
+                                field("lock_timeout_secs", &PathLockConfig::lock_timeout_secs)
+                                    .says("How long an operation waits for a lock; 0: not at all.")
+                                    .in("s")
+                                    .between(0, 86'400),
+                            },
+                            {}};
+  return spec;
+}
+
+const Section& log_fields() {
+  static const Section spec{
+      "What the program tells its operator.",
+      {
+          field("level", &LogConfig::level)
+              .says("The least important lines that are written.")
+              .one_of({"debug", "info", "warn", "error", "off"})
+              .changes_live(),
+          field("file", &LogConfig::file).says("Where to; empty: standard error.").is_host_path().changes_live(),
+      },
+      {}};
+  return spec;
+}
+
+const Section& agfs_fields() {
+  static const Section spec{"The file system.",
+                            {
+                                section_list("mounts", &Config::mounts, mount_fields()),
+                                section("cache", &Config::cache, cache_fields()),
+                                section("pathlock", &Config::pathlock, pathlock_fields()),
+                            },
+                            {}};
+  return spec;
+}
+
+const Section& storage_fields() {
+  static const Section spec{"Storage.", {group("agfs", agfs_fields())}, {}};
+  return spec;
+}
+
+}  // namespace
+
+const Section& config_section() {
+  static const Section spec{
+      "RAGFS configuration.", {group("storage", storage_fields()), section("log", &Config::log, log_fields())}, {}};
+  return spec;
+}
+
+}  // namespace ragfs

@@ -1,0 +1,181 @@
+// Every key of the configuration: a good value arrives, a bad one is refused with file, line, field, value and what is
+// allowed. A key without a row here fails CoversEveryKey.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "ragfs/config/field_text.h"
+#include "ragfs/config/fields.h"
+#include "ragfs/config/loader.h"
+
+namespace ragfs {
+namespace {
+
+struct Row {
+  std::string path;       // "storage.agfs.cache.enabled"
+  std::string good;       // as the file writes it
+  std::string arrives;    // as field_value_text() shows it
+  std::string bad;        // as the file writes it
+  std::string complaint;  // part of the error after the field's name
+  std::string beside;     // another line of the same section that `good` needs
+};
+
+const std::vector<Row>& rows() {
+  static const std::string cache = "storage.agfs.cache.";
+  static const std::string redis = cache + "redis.";
+  static const std::string cake = cache + "mooncake.";
+  static const std::string yuan = cache + "yuanrong.";
+  static const std::string lock = "storage.agfs.pathlock.";
+  static const std::vector<Row> table = {
+      {cache + "enabled", "false", "false", "yes", "yes is not allowed; true or false is expected", ""},
+      {cache + "provider", "disabled", "disabled", "memcached",
+       "\"memcached\" is not allowed; one of embedded, redis, mooncake, yuanrong, disabled is expected", ""},
+      {cache + "failure_mode", "strict", "strict", "strickt", "did you mean \"strict\"?", ""},
+      {cache + "operation_timeout_ms", "75", "75", "0", "0 is not allowed; an integer from 1 to 60000 (ms) is expected",
+       ""},
+      {cache + "sdk_concurrency", "4", "4", "\"4\"", "\"4\" is not allowed; an integer from 1 to 1024", ""},
+      {cache + "namespace", "team-a", "\"team-a\"", "\"\"", "\"\" is not allowed; a text that is not empty", ""},
+      {cache + "max_file_size_bytes", "64KiB", "65536", "-1",
+       "-1 is not allowed; a size from 1 to 1073741824 bytes, such as 1048576 or 64MiB is expected", ""},
+      {cache + "max_listing_bytes", "2 MiB", "2097152", "2MB", "2MB is not allowed; a size", ""},
+      {cache + "bypass_prefixes", "[/local/tmp, /queue]", "[\"/local/tmp\", \"/queue\"]", "[tmp]",
+       "tmp is not allowed in it; a list of absolute paths", ""},
+      {cache + "bypass_globs", "['/local/**/*.tmp']", "[\"/local/**/*.tmp\"]", "text", "text is not allowed; a list",
+       ""},
+      {cache + "permission_dependent_prefixes", "[/local/secret]", "[\"/local/secret\"]", "[/a/../b]", "\"/a/../b\"",
+       ""},
+      {cache + "no_prefetch_prefixes", "[/local/busy]", "[\"/local/busy\"]", "{a: b}", "a section is not allowed", ""},
+      {cache + "preferred_names", "[index.md]", "[\"index.md\"]", "[a/b]", "\"a/b\" is not allowed in it", ""},
+      {cache + "negative.names", "[x.md]", "[\"x.md\"]", "[a/b]", "a file name without '/' is expected", ""},
+      {cache + "negative.ttl_ms", "500", "500", "50", "50 is not allowed; 0 (off) or 100 to 1000 ms", ""},
+      {cache + "near_cache_bytes", "0", "0", "many", "many is not allowed; a size", ""},
+      {cache + "default_ttl_seconds", "3600", "3600", "1.5", "1.5 is not allowed; an integer", ""},
+      {cache + "verify_dram", "off", "off", "never", "one of off, sample, always is expected", ""},
+      {cache + "embedded.dram_bytes", "8MiB", "8388608", "1KiB", "1KiB is not allowed; a size from 1048576", ""},
+      {redis + "mode", "cluster", "cluster", "singleton", "one of standalone, sentinel, cluster", ""},
+      {redis + "endpoints", "[\"rediss://h:1\"]", "[\"rediss://h:1\"]", "[\"h:1\"]",
+       "\"h:1\" is not allowed in it; redis://HOST:PORT", ""},
+      {redis + "username", "app", "\"app\"", "[]", "a list is not allowed; a text", ""},
+      {redis + "password_env", "PW", "\"PW\"", "{}", "a section is not allowed", ""},
+      {redis + "password_file", "/run/pw", "\"/run/pw\"", "[/x]", "a list is not allowed", ""},
+      {redis + "master_name", "main", "\"main\"", "[]", "a list is not allowed", ""},
+      {redis + "sentinel_username", "app", "\"app\"", "[]", "a list is not allowed", ""},
+      {redis + "sentinel_password_env", "PW", "\"PW\"", "[]", "a list is not allowed", ""},
+      {redis + "sentinel_password_file", "/run/pw", "\"/run/pw\"", "[]", "a list is not allowed", ""},
+      {redis + "db", "3", "3", "-1", "an integer from 0 to 1023", ""},
+      {redis + "pool_size", "8", "8", "0", "an integer from 1 to 1024", ""},
+      {redis + "connect_timeout_ms", "100", "100", "fast", "fast is not allowed", ""},
+      {redis + "tls_insecure_skip_verify", "true", "true", "1", "true or false", "endpoints: [\"rediss://h:1\"]"},
+      {cake + "local_hostname", "node1", "\"node1\"", "[]", "a list is not allowed", ""},
+      {cake + "metadata_server", "http://m/x", "\"http://m/x\"", "\"\"", "not empty", ""},
+      {cake + "master_server_addr", "m:1", "\"m:1\"", "\"\"", "not empty", ""},
+      {cake + "protocol", "rdma", "rdma", "udp", "one of tcp, rdma, ub", "device_name: mlx5_0"},
+      {cake + "device_name", "mlx5_0", "\"mlx5_0\"", "[]", "a list is not allowed", ""},
+      {cake + "global_segment_size", "1GiB", "1073741824", "-5", "-5 is not allowed", ""},
+      {cake + "local_buffer_size", "16MiB", "16777216", "1", "1 is not allowed", ""},
+      {cake + "replica_num", "1", "1", "0", "an integer from 1 to 16", ""},
+      {yuan + "host", "10.0.0.1", "\"10.0.0.1\"", "\"\"", "not empty", ""},
+      {yuan + "port", "1234", "1234", "70000", "70000 is not allowed; an integer from 1 to 65535", ""},
+      {yuan + "connect_timeout_ms", "10", "10", "0", "an integer from 1 to 60000", ""},
+      {yuan + "request_timeout_ms", "10", "10", "0", "an integer from 1 to 60000", ""},
+      {lock + "provider", "memory", "memory", "filesystem", "one of memory is expected", ""},
+      {lock + "lock_expire_secs", "1.5", "1.5", "0.5", "a number from 1 to 86400 (s)", ""},
+      {lock + "lock_timeout_secs", "2", "2", ".inf", ".inf is not allowed", ""},
+      {"log.level", "debug", "debug", "loud", "one of debug, info, warn, error, off", ""},
+      {"log.file", "/var/log/x", "\"/var/log/x\"", "[]", "a list is not allowed", ""},
+      {"storage.agfs.mounts[0].path", "/x", "\"/x\"", "x", "an absolute path of the tree", ""},
+      {"storage.agfs.mounts[0].type", "memfs", "memfs", "s3", "one of localfs, memfs is expected", ""},
+      {"storage.agfs.mounts[0].local_dir", "/srv", "\"/srv\"", "[]", "a list is not allowed", ""},
+      {"storage.agfs.mounts[0].cache", "false", "false", "maybe", "true or false", ""},
+      {"storage.agfs.mounts[0].revalidate_ms", "1000", "1000", "-1", "an integer from 0 to 86400000 (ms)", ""},
+  };
+  return table;
+}
+
+// A document whose only unusual line is `key: value` at `path`; the value stands on line 8 or deeper.
+std::string document(const Row& row, const std::string& value) {
+  const std::string key = row.path.substr(row.path.rfind('.') + 1);
+  const std::string mounts_prefix = "storage.agfs.mounts[0].";
+  if (row.path.starts_with(mounts_prefix)) {
+    std::string out = "storage:\n  agfs:\n    mounts:\n      - ";
+    const bool local = key == "local_dir";
+    out += fmt::format("{}: {}\n", key, value);
+    if (key != "path") out += "        path: /m\n";
+    if (key != "type") out += local ? "        type: localfs\n" : "        type: memfs\n";
+    return out;
+  }
+  std::string out;
+  size_t indent = 0;
+  size_t from = 0;
+  for (size_t dot = row.path.find('.'); dot != std::string::npos; from = dot + 1, dot = row.path.find('.', from)) {
+    const std::string part = row.path.substr(from, dot - from);
+    out += fmt::format("{}{}:\n", std::string(indent, ' '), part);
+    indent += 2;
+    if (part == "agfs") out += "    mounts: [{path: /m, type: memfs}]\n";
+  }
+  out += fmt::format("{}{}: {}\n", std::string(indent, ' '), key, value);
+  if (!row.beside.empty()) out += fmt::format("{}{}\n", std::string(indent, ' '), row.beside);
+  if (row.path.starts_with("log.")) out += "storage: {agfs: {mounts: [{path: /m, type: memfs}]}}\n";
+  return out;
+}
+
+int line_of(const std::string& text, const std::string& needle) {
+  const size_t at = text.find(needle);
+  return static_cast<int>(std::count(text.begin(), text.begin() + static_cast<long>(at), '\n')) + 1;
+}
+
+TEST(ConfigKeys, CoversEveryKey) {
+  Config one;
+  one.mounts.emplace_back();
+  std::set<std::string> known;
+  visit_fields(config_section(), &one, "",
+               [&](const std::string& path, const Field&, const void*) { known.insert(path); });
+  for (const Row& row : rows()) known.erase(row.path);
+  EXPECT_TRUE(known.empty()) << "no row for " << *known.begin();
+}
+
+TEST(ConfigKeys, AGoodValueArrives) {
+  for (const Row& row : rows()) {
+    const auto config = parse_config(document(row, row.good), "t.yaml");
+    ASSERT_TRUE(config) << row.path << ": " << config.error().message;
+    std::string value;
+    visit_fields(config_section(), &*config, "", [&](const std::string& path, const Field& field, const void* owner) {
+      if (path == row.path) value = field_value_text(field, owner);
+    });
+    EXPECT_EQ(value, row.arrives) << row.path;
+  }
+}
+
+TEST(ConfigKeys, ABadValueIsRefusedWithPlaceFieldAndWhatIsAllowed) {
+  for (const Row& row : rows()) {
+    const std::string text = document(row, row.bad);
+    const auto config = parse_config(text, "t.yaml");
+    ASSERT_FALSE(config) << row.path;
+    EXPECT_EQ(config.error().code, ErrorCode::config);
+    const std::string key = row.path.substr(row.path.rfind('.') + 1) + ": ";
+    const std::string start = fmt::format("t.yaml:{}: {}: ", line_of(text, key + row.bad), row.path);
+    EXPECT_TRUE(config.error().message.starts_with(start)) << config.error().message << "\nexpected " << start;
+    EXPECT_NE(config.error().message.find(row.complaint), std::string::npos)
+        << config.error().message << "\nexpected " << row.complaint;
+  }
+}
+
+TEST(ConfigKeys, AMisspeltKeyIsRefusedWithASuggestion) {
+  for (const Row& row : rows()) {
+    Row wrong = row;
+    const std::string key = row.path.substr(row.path.rfind('.') + 1);
+    wrong.path += "x";
+    const auto config = parse_config(document(wrong, row.good), "t.yaml");
+    ASSERT_FALSE(config) << wrong.path;
+    const std::string start = fmt::format("{}: unknown key", wrong.path);
+    EXPECT_NE(config.error().message.find(start), std::string::npos) << config.error().message;
+    if (key.size() > 2) {
+      EXPECT_NE(config.error().message.find("did you mean \"" + key + "\"?"), std::string::npos)
+          << config.error().message;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ragfs
