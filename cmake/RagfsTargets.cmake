@@ -1,4 +1,4 @@
-# ragfs_library(NAME FOLDER DEPS ...): library ragfs_NAME from FOLDER/*.cc, and the test program NAME_test from FOLDER/*_test.cc.
+# ragfs_library(NAME FOLDER DEPS ...): library ragfs_NAME from FOLDER/*.cc, and NAME_test from FOLDER/*_test.cc.
 # New files need no edit here; re-run cmake (CONFIGURE_DEPENDS does it at the next build).
 
 add_library(ragfs_flags INTERFACE)

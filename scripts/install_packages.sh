@@ -13,8 +13,10 @@ fi
 
 mapfile -t wanted < <(sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "$list")
 mapfile -t missing < <(
-  comm -23 <(printf '%s\n' "${wanted[@]}" | sort -u) \
-    <(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "${wanted[@]}" 2> /dev/null | sed -n 's/^installed //p' | sort -u)
+  comm -23 <(printf '%s\n' "${wanted[@]}" | sort -u) <(
+    dpkg-query -W -f='${db:Status-Status} ${Package}\n' "${wanted[@]}" 2> /dev/null \
+      | sed -n 's/^installed //p' | sort -u
+  )
 )
 [ "${#missing[@]}" -gt 0 ] || exit 0
 if [ "${RAGFS_SKIP_INSTALL:-}" = 1 ]; then
@@ -35,7 +37,8 @@ fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 apt() {
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -y -q -o DPkg::Lock::Timeout=600 "$@" > "$log" 2>&1 < /dev/null
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get -y -q -o DPkg::Lock::Timeout=600 "$@" > "$log" 2>&1 < /dev/null
 }
 echo "Installing ${#missing[@]} packages: ${missing[*]}"
 # The lists of a new machine are empty or old; with fresh ones the update is not worth its seconds.

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -57,6 +57,10 @@ def arguments() -> argparse.Namespace:
     except re.error as error:
         parser.error(f"PATTERN is not a regular expression: {error}")
     return options
+
+
+def can_fix_addresses() -> bool:
+    return subprocess.run(["setarch", "-R", "true"], capture_output=True, check=False).returncode == 0
 
 
 class Runner:
@@ -128,7 +132,7 @@ class Runner:
     def run_programs(self, builder: build.Build, config: str) -> None:
         env = {**self.env, **SANITIZER_ENV.get(config, {}), "RAGFS_BUILD_DIR": str(builder.directory)}
         limits = {"timeout_s": TIMEOUT_S[config] * (FULL_FACTOR if self.options.full else 1), "prefix": []}
-        if config == "tsan" and subprocess.run(["setarch", "-R", "true"], capture_output=True, check=False).returncode == 0:
+        if config == "tsan" and can_fix_addresses():
             limits["prefix"] = ["setarch", "-R"]  # its shadow memory does not fit every random layout
         with self.report.area(f"tests.{config}"), ThreadPoolExecutor(JOBS) as pool:
             futures = []
@@ -137,9 +141,8 @@ class Runner:
                     continue
                 log = LOGS / config / f"{program.name}.log"
                 futures.append(pool.submit(gtest.run, program, config, names, every, log, limits, env, ROOT))
-                futures[-1].add_done_callback(lambda done: self.report.add(done.result()) if not done.exception() else None)
-            for future in futures:
-                future.result()
+            for future in as_completed(futures):
+                self.report.add(future.result())
 
     def run_scripts(self) -> None:
         for script, names in self.scripts:

@@ -1,5 +1,6 @@
 """GoogleTest programs: which tests they have, running some of them, reading what became of each."""
 
+import itertools
 import re
 import subprocess
 from pathlib import Path
@@ -8,6 +9,7 @@ from . import process
 from .report import Outcome, ProgramResult
 
 MARK = re.compile(r"\[( RUN      |       OK |  FAILED  |  SKIPPED )\] (\S+?)(?:, where .*?)?(?: \((\d+) ms\))?$")
+PLACE = re.compile(r":\d+: (Failure|Skipped)$")
 FILTER_BYTES = 100_000  # one argument holds at most 128 KiB
 
 
@@ -51,21 +53,22 @@ def parse(output: str, ended: process.Ended) -> list[Outcome]:
         elif mark and mark.group(3) is not None and mark.group(2) == running:
             status = {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"}[kind]
             reason = "" if status == "passed" else reason_of(since)
-            outcomes[running] = Outcome(running, status, int(mark.group(3)) / 1000, reason)
+            outcomes[running] = Outcome(running, status, int(mark.group(3)) / 1000, reason, since)
             running = None
         elif running is not None:
             since.append(line)
     if running is not None:
-        outcomes[running] = Outcome(running, "failed", 0.0, f"the program ended in this test: {ended.text()}")
+        outcomes[running] = Outcome(running, "failed", 0.0, f"the program ended in this test: {ended.text()}", since)
     return list(outcomes.values())
 
 
 def reason_of(lines: list[str]) -> str:
     """The first assertion's place and text, or a skip's text, on one line."""
     for index, line in enumerate(lines):
-        if re.search(r":\d+: (Failure|Skipped)$", line):
+        if PLACE.search(line):
             place = Path(line.rsplit(":", 2)[0]).name + ":" + line.rsplit(":", 2)[1]
-            rest = " ".join(text.strip() for text in lines[index + 1 : index + 4] if text.strip())
+            texts = itertools.takewhile(lambda text: not PLACE.search(text), lines[index + 1 : index + 4])
+            rest = " ".join(text.strip() for text in texts if text.strip())
             return f"{place}: {rest}"[:300]
     return ""
 

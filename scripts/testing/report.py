@@ -23,6 +23,7 @@ class Outcome:
     status: str  # "passed", "failed" or "skipped"
     seconds: float = 0.0
     reason: str = ""  # why it failed or was skipped
+    output: list[str] = field(default_factory=list)  # what the test printed, as far as it is known apart
 
 
 @dataclass
@@ -98,7 +99,12 @@ class Report:
         if bad:
             for outcome in bad:
                 print(f"    FAILED {outcome.name}: {outcome.reason or 'see the output'}")
-            print_tail(result.log)
+                for line in outcome.output[-TAIL_LINES:] if outcome.status == "failed" else []:
+                    print(f"    | {line[:400]}")
+            if any(not outcome.output for outcome in bad):
+                print_tail(result.log)
+            elif result.log:
+                print(f"    all of it: {result.log}")
         sys.stdout.flush()
 
     def close(self) -> int:

@@ -83,7 +83,8 @@ def a_hang_ends(t):
 def skips_count_as_failures_in_ci(t):
     before = os.environ.pop("CI", None)
     try:
-        for ci, wanted in (("", "1 passed, 0 failed, 1 skipped"), ("1", "1 passed, 1 failed"), ("true", "1 passed, 1 failed")):
+        for ci, wanted in (("", "1 passed, 0 failed, 1 skipped"), ("1", "1 passed, 1 failed"),
+                           ("true", "1 passed, 1 failed")):
             os.environ["CI"] = ci
             out = io.StringIO()
             with redirect_stdout(out):
