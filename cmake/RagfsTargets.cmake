@@ -3,7 +3,8 @@
 
 add_library(ragfs_flags INTERFACE)
 target_include_directories(ragfs_flags INTERFACE ${CMAKE_SOURCE_DIR})
-target_compile_options(ragfs_flags INTERFACE -Wall -Wextra -Werror -fno-omit-frame-pointer)
+target_compile_options(ragfs_flags INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers
+                       -fno-omit-frame-pointer)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(ragfs_flags INTERFACE -Wthread-safety -Wthread-safety-beta)
 endif()
