@@ -12,6 +12,7 @@ import random
 import sys
 from pathlib import Path
 
+ACCOUNT = "default"  # the tenant: the first component of every path
 TOPICS = {
     "harbour-api": ("the HTTP interface of the Harbour booking service", {
         "guides": ["authentication", "pagination", "webhooks", "rate limits", "errors", "idempotency", "versioning"],
@@ -155,7 +156,7 @@ def main() -> int:
     if options.directory.exists() and (not options.directory.is_dir() or any(options.directory.iterdir())):
         print(f"make_sample: {options.directory} is not an empty directory; nothing was changed", file=sys.stderr)
         return 1
-    writer = Writer(options.directory, options.seed)
+    writer = Writer(options.directory / ACCOUNT, options.seed)
     for part in (resources, people, agents, sessions):
         part(writer)
     print(f"wrote {writer.count} files to {options.directory}")
