@@ -95,8 +95,11 @@ def clang_format(t):
     names = source.cpp()
     done = subprocess.run(["clang-format-19", "--dry-run", "-Werror", *names], cwd=source.ROOT, capture_output=True,
                           text=True, check=False)
+    first = {}
     for match in re.finditer(r"^(\S+?):(\d+):\d+: error", done.stderr, re.MULTILINE):
-        t.fail("not formatted: clang-format-19 -i " + match.group(1), match.group(1), int(match.group(2)))
+        first.setdefault(match.group(1), int(match.group(2)))
+    for name, line in first.items():
+        t.fail("not formatted: clang-format-19 -i " + name, name, line)
     t.true(done.returncode == 0 or t.failures > 0, "clang-format-19 failed: " + done.stderr[-400:])
 
 
