@@ -17,6 +17,8 @@ constexpr std::array<RuleInfo, kRuleCount> kRules{{
      "Records are set whatever the backend returned: a failed call may have changed something."},
     {Rule::kUnknownBackendKeepsRunning, "unknown_backend_keeps_running", "3.2 step 4",
      "A backend call whose outcome is unknown and that may still land leaves its path running."},
+    {Rule::kNoPutBesideLateCall, "no_put_beside_late_call", "3.2 step 4",
+     "A mutation that finds its path still running (an older call may still land) erases in step 5 and never stores."},
     {Rule::kMutationLockHeld, "mutation_lock_held", "3.2 step 1",
      "The mutation lock is held until the provider's part of the mutation has ended."},
     {Rule::kRecordMaximum, "record_maximum", "3.1",

@@ -26,6 +26,7 @@ enum class Rule : uint8_t {
   kClockAfterBackend,
   kFailedMutationRecords,
   kUnknownBackendKeepsRunning,
+  kNoPutBesideLateCall,
   kMutationLockHeld,
   kRecordMaximum,
   kParentListing,
