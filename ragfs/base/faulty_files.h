@@ -19,14 +19,28 @@ namespace ragfs {
 
 class FaultyFiles final : public PosixFiles {
  public:
+  // Which calls are hit and how: Fault("write", ENOSPC).on("name").after(2).times(1).
   struct Fault {
-    std::string call;                   // "pread", "openat2", "renameat2", ...
-    int error = 0;                      // errno to fail with; 0 = let the call run
-    std::string path_contains = {};          // "" = every path
-    int skip = 0;                       // calls that pass before the first fault
-    int times = 1;                      // calls that are hit; -1 = all
-    size_t max_bytes = 0;               // for a transfer: move at most this; 0 = no limit
-    std::function<void()> before = {};  // runs before the call
+    // `call`: "pread", "openat2", "renameat2", ...; `error`: errno to fail with, 0 = the call runs.
+    explicit Fault(std::string call_in, int error_in = 0) : call(std::move(call_in)), error(error_in) {}
+    // Only calls whose path, or whose descriptor's path, contains this.
+    Fault& on(std::string part) { return path_part = std::move(part), *this; }
+    // Lets the first calls pass.
+    Fault& after(int passing) { return skip = passing, *this; }
+    // Hits this many calls (default 1); -1 = all.
+    Fault& times(int hits) { return left = hits, *this; }
+    // A transfer moves at most this.
+    Fault& at_most(size_t bytes) { return max_bytes = bytes, *this; }
+    // Runs before the call.
+    Fault& run(std::function<void()> action) { return before = std::move(action), *this; }
+
+    std::string call;
+    int error;
+    std::string path_part;
+    int skip = 0;
+    int left = 1;
+    size_t max_bytes = SIZE_MAX;
+    std::function<void()> before;
   };
 
   explicit FaultyFiles(PosixFiles& real = PosixFiles::system()) : real_(real) {}
@@ -185,15 +199,15 @@ class FaultyFiles final : public PosixFiles {
       const MutexLock lock(mutex_);
       ++counts_[call];
       for (Fault& fault : faults_) {
-        if (fault.call != call || path.find(fault.path_contains) == std::string::npos) continue;
+        if (fault.call != call || path.find(fault.path_part) == std::string::npos) continue;
         if (fault.skip > 0) {
           --fault.skip;
           continue;
         }
-        if (fault.times == 0) continue;
-        if (fault.times > 0) --fault.times;
+        if (fault.left == 0) continue;
+        if (fault.left > 0) --fault.left;
         hit.error = -fault.error;
-        if (fault.max_bytes != 0) hit.max_bytes = fault.max_bytes;
+        hit.max_bytes = fault.max_bytes;
         before = fault.before;
         break;
       }

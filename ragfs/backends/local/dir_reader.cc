@@ -7,7 +7,7 @@
 namespace ragfs {
 namespace {
 
-constexpr size_t kBufferBytes = 32 * 1024;
+constexpr size_t kBufferBytes = size_t{32} << 10;
 
 // The kernel's record, which no header gives to programs.
 struct Record {
@@ -24,14 +24,14 @@ constexpr size_t kNameAt = offsetof(Record, name);
 DirReader::DirReader(PosixFiles& files, int dir_fd)
     : files_(files), dir_fd_(dir_fd), buffer_(std::make_unique_for_overwrite<char[]>(kBufferBytes)) {}
 
-bool DirReader::next(std::string_view& name) {
+const char* DirReader::next() {
   while (true) {
     if (at_ == filled_) {
       ssize_t got = files_.getdents64(dir_fd_, buffer_.get(), kBufferBytes);
       while (got == -EINTR) got = files_.getdents64(dir_fd_, buffer_.get(), kBufferBytes);
       if (got <= 0) {
         error_ = static_cast<int>(got);
-        return false;
+        return nullptr;
       }
       filled_ = static_cast<size_t>(got);
       at_ = 0;
@@ -40,8 +40,8 @@ bool DirReader::next(std::string_view& name) {
     uint16_t record_bytes = 0;
     std::memcpy(&record_bytes, record + offsetof(Record, record_bytes), sizeof(record_bytes));
     at_ += record_bytes;
-    name = std::string_view(record + kNameAt);
-    if (name != "." && name != "..") return true;
+    const char* const name = record + kNameAt;
+    if (std::strcmp(name, ".") != 0 && std::strcmp(name, "..") != 0) return name;
   }
 }
 

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
 
 #include "ragfs/base/posix_files.h"
 
@@ -17,9 +16,8 @@ class DirReader {
   // `dir_fd` was opened for reading, and outlives the object.
   DirReader(PosixFiles& files, int dir_fd);
 
-  // False at the end or on an error, which error() tells then. `name` is valid, and followed by a NUL, until the next
-  // call.
-  bool next(std::string_view& name);
+  // The next name, valid until the next call; nullptr at the end or on an error, which error() tells then.
+  const char* next();
   int error() const { return error_; }  // 0 or a negated errno
 
  private:

@@ -10,7 +10,7 @@ namespace ragfs {
 
 struct LocalConfig {
   // The host directory that is the root of the tree. Required; must exist when the file system is opened.
-  std::string root_dir = {};
+  std::string root_dir;
   // fdatasync a file before it takes its name, and fsync the directory after it. Off: a power cut may lose the last
   // writes, as with any program that does not sync.
   bool sync_writes = false;

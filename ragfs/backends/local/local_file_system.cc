@@ -10,6 +10,7 @@
 
 #include "ragfs/backends/local/dir_reader.h"
 #include "ragfs/backends/local/local_status.h"
+#include "ragfs/fs/grep.h"
 
 namespace ragfs {
 namespace {
@@ -153,15 +154,13 @@ Result<std::vector<FileInfo>> LocalFileSystem::read_dir(const Context& /*ctx*/, 
   std::vector<FileInfo> entries;
   DirReader reader(files_, dir_fd);
   bool any_temps = false;
-  std::string_view name;
-  while (reader.next(name)) {
+  while (const char* const name = reader.next()) {
     if (TempNames::is_temp(name)) {
       any_temps = true;
       continue;
     }
     struct stat status = {};
-    const int result =
-        retry_interrupted([&] { return files_.fstatat(dir_fd, name.data(), &status, AT_SYMLINK_NOFOLLOW); });
+    const int result = retry_interrupted([&] { return files_.fstatat(dir_fd, name, &status, AT_SYMLINK_NOFOLLOW); });
     if (result == -ENOENT) continue;  // removed since the directory was read
     if (result < 0) return std::unexpected(error_from_errno(-result, fmt::format("{}: {}", path.text(), name)));
     entries.push_back(info_of(name, status));
@@ -169,6 +168,15 @@ Result<std::vector<FileInfo>> LocalFileSystem::read_dir(const Context& /*ctx*/, 
   if (reader.error() < 0) return std::unexpected(error_from_errno(-reader.error(), path.text()));
   if (any_temps) clear_stale_temps(dir_fd, ".");
   return entries;
+}
+
+Result<void> LocalFileSystem::grep(const Context& ctx, PathView path, const GrepOptions& options,
+                                   const GrepSink& sink) {
+  GrepSource source;
+  source.directories.list = [&](PathView dir) { return read_dir(ctx, dir); };
+  source.stat = [&](PathView file) { return stat(ctx, file); };
+  source.read = [&](PathView file, uint64_t offset, uint64_t size) { return read(ctx, file, offset, size); };
+  return walk_grep(ctx, path, options, GrepStyle::local(), source, sink);
 }
 
 }  // namespace ragfs

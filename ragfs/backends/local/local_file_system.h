@@ -60,6 +60,9 @@ class LocalFileSystem final : public FileSystem {
   Result<void> replace(const Context& ctx, PathView from, PathView to) override;
   Result<WriteResult> copy(const Context& ctx, PathView from, PathView to) override;
 
+  // As `rg` searches: hidden, ignored, binary and unreadable files are left out, UTF-16 with a mark is decoded.
+  Result<void> grep(const Context& ctx, PathView path, const GrepOptions& options, const GrepSink& sink) override;
+
  private:
   struct Looked {
     struct stat status = {};

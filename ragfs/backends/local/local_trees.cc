@@ -63,16 +63,14 @@ bool LocalFileSystem::clear_stale_temps(int dir_fd, const char* name) const {
   if (!dir) return false;
   bool cleared = false;
   DirReader reader(files_, dir.get());
-  std::string_view entry;
-  while (reader.next(entry)) {
+  while (const char* const entry = reader.next()) {
     struct stat status = {};
-    if (!TempNames::is_temp(entry) || files_.fstatat(dir.get(), entry.data(), &status, AT_SYMLINK_NOFOLLOW) < 0)
-      continue;
+    if (!TempNames::is_temp(entry) || files_.fstatat(dir.get(), entry, &status, AT_SYMLINK_NOFOLLOW) < 0) continue;
     if (!temp_names_.is_stale(entry, to_ns(status.st_mtim), Clock::system().wall_ns(),
                               config_.stale_temp_age_ms * 1'000'000)) {
       continue;
     }
-    cleared = files_.unlinkat(dir.get(), entry.data(), 0) == 0 || cleared;
+    cleared = files_.unlinkat(dir.get(), entry, 0) == 0 || cleared;
   }
   return cleared;
 }
@@ -203,10 +201,9 @@ Result<void> LocalFileSystem::unlink_files(const Context& ctx, PathView dir_path
   for (bool again = true; again;) {
     again = false;
     DirReader reader(files_, dir_fd);
-    std::string_view name;
-    while (reader.next(name)) {
+    while (const char* const name = reader.next()) {
       if (ctx.deadline.expired()) return fail_deadline(dir_path, "a recursive removal");
-      const int result = retry_interrupted([&] { return files_.unlinkat(dir_fd, name.data(), 0); });
+      const int result = retry_interrupted([&] { return files_.unlinkat(dir_fd, name, 0); });
       if (result == 0) again = true;
       if (result == 0 || result == -ENOENT) continue;
       auto child = Path::join(dir_path, name);
@@ -294,7 +291,7 @@ Result<void> LocalFileSystem::replace(const Context& /*ctx*/, PathView from, Pat
 
 int LocalFileSystem::copy_bytes(int from, int to, uint64_t size) const {
   constexpr size_t kChunkBytes = 1UL << 30;
-  constexpr size_t kBufferBytes = 256 * 1024;
+  constexpr size_t kBufferBytes = size_t{256} << 10;
   off_t offset = 0;
   std::string buffer;  // only where the kernel cannot copy between these two
   while (static_cast<uint64_t>(offset) < size) {

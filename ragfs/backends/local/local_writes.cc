@@ -272,9 +272,10 @@ Result<bool> LocalFileSystem::compare_and_write(const Context& /*ctx*/, PathView
                                                 std::string_view replacement) {
   auto compared = lock_and_compare(path, expected);
   if (!compared) return std::unexpected(std::move(compared.error()));
-  if (!*compared) return false;
+  const std::optional<Compared>& found = *compared;
+  if (!found) return false;
   RAGFS_PAUSE_POINT("localfs.compared");
-  auto written = replace_content(path, (*compared)->target, replacement, false);
+  auto written = replace_content(path, found->target, replacement, false);
   if (!written) return std::unexpected(std::move(written.error()));
   return true;
 }
@@ -282,8 +283,9 @@ Result<bool> LocalFileSystem::compare_and_write(const Context& /*ctx*/, PathView
 Result<bool> LocalFileSystem::compare_and_remove(const Context& /*ctx*/, PathView path, std::string_view expected) {
   auto compared = lock_and_compare(path, expected);
   if (!compared) return std::unexpected(std::move(compared.error()));
-  if (!*compared) return false;
-  const NamedEntry& entry = (*compared)->target.entry;
+  const std::optional<Compared>& found = *compared;
+  if (!found) return false;
+  const NamedEntry& entry = found->target.entry;
   const int result = retry_interrupted([&] { return files_.unlinkat(entry.dir_fd, entry.name.c_str(), 0); });
   if (result < 0) return fail_errno(result, path);
   return true;

@@ -118,7 +118,7 @@ TEST_F(MemFileSystemTest, ReadersAndWritersOfOneFileRun) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 2; ++t) {
     threads.emplace_back([&] {
-      for (int i = 0; i < 2'000; ++i) (void)fs->write(ctx, P("/f"), "0", 0, WriteFlag::append);
+      for (int i = 0; i < 2'000; ++i) EXPECT_TRUE(fs->write(ctx, P("/f"), "0", 0, WriteFlag::append));
     });
     threads.emplace_back([&] {
       size_t last = 0;
