@@ -40,6 +40,15 @@ class BytesOwner {
  protected:
   ~BytesOwner() = default;
 
+  // For owners in memory that is reused in place while try_add_ref() may still look at it: begins a new life of an
+  // owner whose count is 0 (zeroed memory is one). What was written to the memory before is seen by whoever adds a
+  // reference.
+  void revive(Release release) noexcept {
+    note_.store(0, std::memory_order_relaxed);
+    release_ = release;
+    refs_.store(1, std::memory_order_release);
+  }
+
  private:
   std::atomic<uint64_t> note_{0};
   Release release_;

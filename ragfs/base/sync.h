@@ -26,6 +26,7 @@
 #define RAGFS_RELEASE_SHARED(...) RAGFS_ATTRIBUTE(release_shared_capability(__VA_ARGS__))
 #define RAGFS_RELEASE_GENERIC(...) RAGFS_ATTRIBUTE(release_generic_capability(__VA_ARGS__))
 #define RAGFS_RELEASE(...) RAGFS_ATTRIBUTE(release_capability(__VA_ARGS__))
+#define RAGFS_RETURN_CAPABILITY(x) RAGFS_ATTRIBUTE(lock_returned(x))
 #define RAGFS_EXCLUDES(...) RAGFS_ATTRIBUTE(locks_excluded(__VA_ARGS__))
 #define RAGFS_NO_THREAD_SAFETY_ANALYSIS RAGFS_ATTRIBUTE(no_thread_safety_analysis)
 

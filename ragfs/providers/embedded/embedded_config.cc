@@ -1,0 +1,25 @@
+#include "ragfs/providers/embedded/embedded_config.h"
+
+#include <fmt/format.h>
+
+namespace ragfs {
+
+MemoryTierConfig EmbeddedConfig::memory() const {
+  return {.capacity_bytes = dram_bytes,
+          .max_objects = max_objects,
+          .max_object_bytes = max_object_bytes,
+          .shards = shards,
+          .clock = clock};
+}
+
+Result<void> EmbeddedConfig::validate() const {
+  // Checked here under its own name; the other fields are called the same below.
+  if (dram_bytes < MemoryTierConfig::kLeastCapacityBytes || dram_bytes > MemoryTierConfig::kMostCapacityBytes) {
+    return fail(ErrorCode::config,
+                fmt::format("dram_bytes is {}; allowed: {} to {}", dram_bytes, MemoryTierConfig::kLeastCapacityBytes,
+                            MemoryTierConfig::kMostCapacityBytes));
+  }
+  return memory().validate();
+}
+
+}  // namespace ragfs

@@ -1,0 +1,26 @@
+// EmbeddedConfig: what the embedded provider is made of.
+//
+// For: the config reader and tests. Not for: defaults elsewhere; they are here. Thread-safety: a value.
+#pragma once
+
+#include <cstdint>
+
+#include "ragfs/base/clock.h"
+#include "ragfs/base/error.h"
+#include "ragfs/store/memory/memory_tier.h"
+
+namespace ragfs {
+
+struct EmbeddedConfig {
+  uint64_t dram_bytes = uint64_t{256} << 20;       // memory for objects and index; 1 MiB to 512 GiB
+  uint64_t max_objects = 0;                        // objects in all; 0 = as many as fit
+  uint64_t max_object_bytes = uint64_t{16} << 20;  // key and value; never more than an eighth of dram_bytes
+  uint32_t shards = 0;                             // power of two up to 256; 0 = by memory and CPUs
+  const Clock* clock = &Clock::system();           // for TTLs; must outlive the provider
+
+  // Errors: config; the message names the field, its value and what is allowed.
+  Result<void> validate() const;
+  MemoryTierConfig memory() const;
+};
+
+}  // namespace ragfs

@@ -1,0 +1,129 @@
+#include "ragfs/providers/embedded/embedded_provider.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+
+namespace ragfs {
+
+namespace {
+
+constexpr int64_t kLongestTtl_ms = int64_t{1} << 40;  // longer is never
+constexpr size_t kPrefetchAhead = 8;
+
+std::string random_incarnation() {
+  std::random_device random;
+  return fmt::format("embedded-{:08x}{:08x}{:08x}", random(), random(), random());
+}
+
+ProviderCapabilities capabilities_of(const MemoryTier& memory) {
+  return {.native_ttl = true,
+          .batch_get = true,
+          .batch_put = true,
+          .atomic_put = MemoryTier::kMostAtomicItems,
+          .zero_copy = true,
+          .enumerates = true,
+          .max_value_bytes = memory.max_object_bytes() - std::min<uint64_t>(kMaxKeyBytes, memory.max_object_bytes())};
+}
+
+std::unexpected<Error> closed() { return fail(ErrorCode::unavailable, "the embedded provider is closed"); }
+
+}  // namespace
+
+Result<std::unique_ptr<EmbeddedProvider>> EmbeddedProvider::create(const EmbeddedConfig& config) {
+  if (auto valid = config.validate(); !valid) return std::unexpected(valid.error());
+  Result<std::unique_ptr<MemoryTier>> memory = MemoryTier::create(config.memory());
+  if (!memory) return std::unexpected(memory.error());
+  return std::unique_ptr<EmbeddedProvider>(new EmbeddedProvider(std::move(*memory), *config.clock));
+}
+
+EmbeddedProvider::EmbeddedProvider(std::unique_ptr<MemoryTier> memory, const Clock& clock)
+    : memory_(std::move(memory)),
+      clock_(clock),
+      capabilities_(capabilities_of(*memory_)),
+      incarnation_(random_incarnation()) {}
+
+MemoryTier::Item EmbeddedProvider::item_for(const CacheKey& key, const ValueParts& value,
+                                            const PutOptions& options) const {
+  const bool expires = options.ttl_ms > 0 && options.ttl_ms < kLongestTtl_ms;
+  return {.key = key.text(),
+          .hash = key.hash(),
+          .head = value.header,
+          .tail = value.payload,
+          .options = {.expires_at_ns = expires ? clock_.monotonic_ns() + options.ttl_ms * 1'000'000 : 0,
+                      .preferred = options.preferred}};
+}
+
+GetResult EmbeddedProvider::get(const CacheKey& key, Deadline /*deadline*/) {
+  if (closed_.load(std::memory_order_relaxed)) return closed();
+  return memory_->get(key.text(), key.hash());
+}
+
+Result<void> EmbeddedProvider::put(const CacheKey& key, const ValueParts& value, const PutOptions& options,
+                                   Deadline /*deadline*/) {
+  if (closed_.load(std::memory_order_relaxed)) return closed();
+  return memory_->put(item_for(key, value, options));
+}
+
+Result<void> EmbeddedProvider::erase(const CacheKey& key, Deadline /*deadline*/) {
+  if (closed_.load(std::memory_order_relaxed)) return closed();
+  memory_->erase(key.text(), key.hash());
+  return {};
+}
+
+std::vector<GetResult> EmbeddedProvider::get_many(std::span<const CacheKey> keys, Deadline deadline) {
+  std::vector<GetResult> results;
+  results.reserve(keys.size());
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (i + kPrefetchAhead < keys.size()) memory_->prefetch(keys[i + kPrefetchAhead].hash());
+    results.push_back(get(keys[i], deadline));
+  }
+  return results;
+}
+
+Result<void> EmbeddedProvider::put_atomic(std::span<const PutItem> items, Deadline /*deadline*/) {
+  if (closed_.load(std::memory_order_relaxed)) return closed();
+  std::vector<MemoryTier::Item> all;
+  all.reserve(items.size());
+  for (const PutItem& item : items) all.push_back(item_for(item.key, item.value, item.options));
+  return memory_->put_atomic(all);
+}
+
+Result<uint64_t> EmbeddedProvider::erase_if(const std::function<bool(std::string_view, std::string_view)>& covered,
+                                            Deadline deadline) {
+  if (closed_.load(std::memory_order_relaxed)) return closed();
+  return memory_->erase_if(covered, deadline);
+}
+
+Result<void> EmbeddedProvider::health(Deadline /*deadline*/) {
+  if (closed_.load(std::memory_order_relaxed)) return closed();
+  return {};
+}
+
+Result<void> EmbeddedProvider::close(Deadline /*deadline*/) {
+  if (!closed_.exchange(true)) memory_->clear();
+  return {};
+}
+
+std::vector<ProviderMetric> EmbeddedProvider::metrics() const {
+  const MemoryTierStats stats = memory_->stats();
+  const auto figure = [](const char* name, uint64_t value) { return ProviderMetric{name, static_cast<double>(value)}; };
+  return {figure("dram_capacity_bytes", stats.capacity_bytes),
+          figure("dram_bytes", stats.resident_bytes),
+          figure("dram_index_bytes", stats.index_bytes),
+          figure("dram_detached_bytes", stats.detached_bytes),
+          figure("dram_objects", stats.objects),
+          figure("dram_hits_total", stats.hits),
+          figure("dram_misses_total", stats.misses),
+          figure("dram_expired_total", stats.expired),
+          figure("dram_inserts_total", stats.inserts),
+          figure("dram_updates_total", stats.updates),
+          figure("dram_erases_total", stats.erases),
+          figure("dram_evictions_total", stats.evictions),
+          figure("dram_rejected_too_large_total", stats.rejected_too_large),
+          figure("dram_rejected_full_total", stats.rejected_full),
+          figure("dram_relocations_total", stats.relocations)};
+}
+
+}  // namespace ragfs

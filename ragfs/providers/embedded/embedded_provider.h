@@ -1,0 +1,58 @@
+// EmbeddedProvider: the cache in this process's own memory. The default.
+//
+// For: objects that are read by the process that filled them: a get returns a pin on the stored bytes, without a copy
+// or a system call. Not for: sharing between processes, or surviving a restart (its incarnation is random).
+//
+// put_atomic: readers that look its keys up one after the other never see an old value after a new one
+// (MemoryTier::put_atomic). A put that fails leaves the key absent. Deadlines are only looked at by erase_if: nothing
+// else here waits.
+// Thread-safety: all methods may be called from any thread. Bytes may outlive the provider.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ragfs/cache/provider.h"
+#include "ragfs/providers/embedded/embedded_config.h"
+#include "ragfs/store/memory/memory_tier.h"
+
+namespace ragfs {
+
+class EmbeddedProvider final : public CacheProvider {
+ public:
+  // Errors: config (see EmbeddedConfig::validate()), full (no address space).
+  static Result<std::unique_ptr<EmbeddedProvider>> create(const EmbeddedConfig& config);
+
+  std::string_view name() const override { return "embedded"; }
+  const ProviderCapabilities& capabilities() const override { return capabilities_; }
+
+  GetResult get(const CacheKey& key, Deadline deadline) override;
+  Result<void> put(const CacheKey& key, const ValueParts& value, const PutOptions& options, Deadline deadline) override;
+  Result<void> erase(const CacheKey& key, Deadline deadline) override;
+  std::vector<GetResult> get_many(std::span<const CacheKey> keys, Deadline deadline) override;
+  Result<void> put_atomic(std::span<const PutItem> items, Deadline deadline) override;
+  Result<uint64_t> erase_if(const std::function<bool(std::string_view, std::string_view)>& covered,
+                            Deadline deadline) override;
+  Result<void> health(Deadline deadline) override;
+  std::string incarnation() const override { return incarnation_; }
+  std::vector<ProviderMetric> metrics() const override;
+  // Gives the memory back, but for what readers hold.
+  Result<void> close(Deadline deadline) override;
+
+  const MemoryTier& memory() const { return *memory_; }
+
+ private:
+  EmbeddedProvider(std::unique_ptr<MemoryTier> memory, const Clock& clock);
+  MemoryTier::Item item_for(const CacheKey& key, const ValueParts& value, const PutOptions& options) const;
+
+  const std::unique_ptr<MemoryTier> memory_;
+  const Clock& clock_;
+  const ProviderCapabilities capabilities_;
+  const std::string incarnation_;
+  std::atomic<bool> closed_{false};
+};
+
+}  // namespace ragfs
