@@ -1,0 +1,125 @@
+#include "ragfs/cache/envelope.h"
+
+#include <bit>
+#include <cassert>
+#include <cstring>
+
+#include "ragfs/base/hash.h"
+
+namespace ragfs {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the format is little-endian and written as it lies");
+
+constexpr uint32_t kMagic = 0x31464752;  // "RGF1"
+constexpr uint8_t kFormatVersion = 1;    // a reader refuses every other one; bump it with any change below
+
+struct Header {
+  uint32_t magic;
+  uint8_t format_version;
+  uint8_t kind;
+  uint16_t path_size;
+  uint64_t checksum;  // XXH3-64 of everything after this field, seeded with the 8 bytes before it
+  uint64_t identity_hash;
+  uint64_t epoch;
+  uint64_t stamp;
+  int64_t filled_at_ns;
+  int64_t expires_at_ns;
+  uint64_t scope_generation;
+  uint64_t size;
+  int64_t mtime_ns;
+  uint32_t mode;
+  uint32_t payload_size;
+  uint16_t version_size;
+  uint16_t scope_size;  // bytes of path that name its scope
+  uint8_t digest_kind;  // 0 none; others are reserved for xxh3 and sha256
+  uint8_t reserved[3];
+};
+static_assert(sizeof(Header) == 104);
+static_assert(std::is_trivially_copyable_v<Header>);
+
+constexpr size_t kChecksumEnd = offsetof(Header, checksum) + sizeof(uint64_t);
+
+uint64_t seed_of(std::string_view object) {
+  uint64_t seed = 0;
+  std::memcpy(&seed, object.data(), sizeof seed);
+  return seed;
+}
+
+uint64_t checksum_of(std::string_view head, std::string_view payload) {
+  XXH3_state_t state;
+  XXH3_64bits_reset_withSeed(&state, seed_of(head));
+  const std::string_view covered = head.substr(kChecksumEnd);
+  XXH3_64bits_update(&state, covered.data(), covered.size());
+  XXH3_64bits_update(&state, payload.data(), payload.size());
+  return XXH3_64bits_digest(&state);
+}
+
+}  // namespace
+
+size_t envelope_overhead_bytes(const EnvelopeInfo& info) {
+  return sizeof(Header) + info.path.size() + info.version.size();
+}
+
+std::string encode_envelope(const EnvelopeInfo& info, std::string_view payload) {
+  assert(info.path.size() <= UINT16_MAX && info.version.size() <= UINT16_MAX && payload.size() <= UINT32_MAX);
+  Header header{};
+  header.magic = kMagic;
+  header.format_version = kFormatVersion;
+  header.kind = static_cast<uint8_t>(info.kind);
+  header.path_size = static_cast<uint16_t>(info.path.size());
+  header.identity_hash = info.identity_hash;
+  header.epoch = info.epoch;
+  header.stamp = info.stamp;
+  header.filled_at_ns = info.filled_at_ns;
+  header.expires_at_ns = info.expires_at_ns;
+  header.scope_generation = info.scope_generation;
+  header.size = info.size;
+  header.mtime_ns = info.mtime_ns;
+  header.mode = info.mode;
+  header.payload_size = static_cast<uint32_t>(payload.size());
+  header.version_size = static_cast<uint16_t>(info.version.size());
+  header.scope_size = static_cast<uint16_t>(scope_length(PathView::from_normal(info.path)));
+  std::string head;
+  head.reserve(envelope_overhead_bytes(info));
+  head.append(reinterpret_cast<const char*>(&header), sizeof header);
+  head.append(info.path);
+  head.append(info.version);
+  header.checksum = checksum_of(head, payload);
+  std::memcpy(head.data() + offsetof(Header, checksum), &header.checksum, sizeof header.checksum);
+  return head;
+}
+
+std::optional<DecodedEnvelope> decode_envelope(std::string_view object, bool verify) {
+  if (object.size() < sizeof(Header)) return std::nullopt;
+  Header header;
+  std::memcpy(&header, object.data(), sizeof header);
+  if (header.magic != kMagic || header.format_version != kFormatVersion) return std::nullopt;
+  if (header.kind < static_cast<uint8_t>(ObjectKind::file) || header.kind > static_cast<uint8_t>(ObjectKind::subtree)) {
+    return std::nullopt;
+  }
+  const size_t head_size = sizeof header + header.path_size + header.version_size;
+  if (object.size() != head_size + header.payload_size || header.scope_size > header.path_size) return std::nullopt;
+  if (verify && checksum_of(object.substr(0, head_size), object.substr(head_size)) != header.checksum) {
+    return std::nullopt;
+  }
+  DecodedEnvelope decoded;
+  decoded.info = EnvelopeInfo{
+      .kind = static_cast<ObjectKind>(header.kind),
+      .identity_hash = header.identity_hash,
+      .epoch = header.epoch,
+      .stamp = header.stamp,
+      .filled_at_ns = header.filled_at_ns,
+      .expires_at_ns = header.expires_at_ns,
+      .scope_generation = header.scope_generation,
+      .size = header.size,
+      .mtime_ns = header.mtime_ns,
+      .mode = header.mode,
+      .path = object.substr(sizeof header, header.path_size),
+      .version = object.substr(sizeof header + header.path_size, header.version_size),
+  };
+  decoded.payload = object.substr(head_size);
+  return decoded;
+}
+
+}  // namespace ragfs

@@ -1,0 +1,39 @@
+// PathTrail: the ids of a path and of all its ancestors, computed in one pass over its text.
+//
+// For: looking a path and everything above it up in the mutation table without hashing each prefix again: the id of a
+// child is the hash of its name seeded with its parent's id. Ids are seeded per process (an attacker cannot build
+// collisions) and per backend identity. Not for: cache keys, which must be the same in the next process (KeySpace).
+// Thread-safety: values.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "ragfs/base/hash.h"
+#include "ragfs/base/path.h"
+
+namespace ragfs {
+
+class PathTrail {
+ public:
+  PathTrail(uint64_t root_id, PathView path);
+
+  // Number of ids: depth + 1. Index 0 is the root, size() - 1 the path itself.
+  size_t size() const noexcept { return size_; }
+  uint64_t operator[](size_t index) const noexcept { return ids()[index]; }
+  uint64_t self() const noexcept { return ids()[size_ - 1]; }
+  const uint64_t* ids() const noexcept { return spilled_.empty() ? inline_.data() : spilled_.data(); }
+  // The trail of the ancestor that has `size` ids (1 = root).
+  PathTrail ancestor(size_t size) const;
+
+ private:
+  PathTrail() = default;
+  static constexpr size_t kInlineIds = 16;  // deeper paths take one allocation
+
+  size_t size_ = 1;
+  std::array<uint64_t, kInlineIds> inline_;  // not zeroed: a trail is made on every hit
+  std::vector<uint64_t> spilled_;
+};
+
+}  // namespace ragfs
