@@ -62,22 +62,26 @@ std::string pack_listing(const std::vector<FileInfo>& entries) {
   return out;
 }
 
-std::optional<ListingView> ListingView::parse(std::string_view packed) {
+std::optional<ListingView> ListingView::parse(std::string_view packed, bool check_entries) {
   if (packed.size() < sizeof(uint32_t)) return std::nullopt;
   const uint32_t count = load_u32(packed, 0);
   const uint64_t index_end = sizeof(uint32_t) * (1 + 2 * static_cast<uint64_t>(count));
   if (packed.size() < index_end) return std::nullopt;
   const ListingView view(packed, count);
+  if (!check_entries) return view;
   for (size_t i = 0; i < count; ++i) {
-    for (const uint32_t offset : {view.offset_in_order(i), view.offset_by_name(i)}) {
-      if (offset < index_end || offset + sizeof(EntryHead) > packed.size()) return std::nullopt;
-      EntryHead head;
-      std::memcpy(&head, packed.data() + offset, sizeof head);
-      if (offset + sizeof head + head.name_size > packed.size()) return std::nullopt;
-      if (head.kind > static_cast<uint8_t>(FileKind::other)) return std::nullopt;
-    }
+    if (!view.holds_entry(view.offset_in_order(i)) || !view.holds_entry(view.offset_by_name(i))) return std::nullopt;
   }
   return view;
+}
+
+bool ListingView::holds_entry(uint32_t offset) const {
+  const uint64_t index_end = sizeof(uint32_t) * (1 + 2 * static_cast<uint64_t>(count_));
+  if (offset < index_end || uint64_t{offset} + sizeof(EntryHead) > packed_.size()) return false;
+  EntryHead head;
+  std::memcpy(&head, packed_.data() + offset, sizeof head);
+  return uint64_t{offset} + sizeof head + head.name_size <= packed_.size() &&
+         head.kind <= static_cast<uint8_t>(FileKind::other);
 }
 
 uint32_t ListingView::offset_in_order(size_t index) const { return load_u32(packed_, sizeof(uint32_t) * (1 + index)); }
@@ -87,12 +91,14 @@ uint32_t ListingView::offset_by_name(size_t index) const {
 }
 
 std::string_view ListingView::name_at(uint32_t offset) const {
+  if (!holds_entry(offset)) return {};
   EntryHead head;
   std::memcpy(&head, packed_.data() + offset, sizeof head);
   return packed_.substr(offset + sizeof head, head.name_size);
 }
 
 FileInfo ListingView::info_at(uint32_t offset) const {
+  if (!holds_entry(offset)) return {};
   EntryHead head;
   std::memcpy(&head, packed_.data() + offset, sizeof head);
   return FileInfo{.name = std::string(packed_.substr(offset + sizeof head, head.name_size)),

@@ -19,8 +19,10 @@ std::string pack_listing(const std::vector<FileInfo>& entries);
 
 class ListingView {
  public:
-  // An empty optional when the bytes are not a packed listing: every offset and length is checked here, once.
-  static std::optional<ListingView> parse(std::string_view packed);
+  // An empty optional when the bytes are not a packed listing. `check_entries` looks at every entry, once, in O(n): for
+  // bytes from outside. Without it (bytes whose checksum was verified) only the sizes of the indexes are checked; an
+  // entry that lies outside the bytes then reads as an empty name.
+  static std::optional<ListingView> parse(std::string_view packed, bool check_entries);
 
   size_t size() const { return count_; }
   FileInfo entry(size_t index) const;
@@ -31,6 +33,7 @@ class ListingView {
   ListingView(std::string_view packed, uint32_t count) : packed_(packed), count_(count) {}
   uint32_t offset_in_order(size_t index) const;
   uint32_t offset_by_name(size_t index) const;
+  bool holds_entry(uint32_t offset) const;
   std::string_view name_at(uint32_t offset) const;
   FileInfo info_at(uint32_t offset) const;
 

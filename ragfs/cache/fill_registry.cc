@@ -1,0 +1,40 @@
+#include "ragfs/cache/fill_registry.h"
+
+namespace ragfs {
+
+std::optional<FillRegistry::Fill> FillRegistry::begin() {
+  MutexLock lock(mutex_);
+  if (count_ >= max_fills_ || running_.size() >= kMostNumbers) return std::nullopt;
+  ++count_;
+  running_.push_back(true);
+  // The clock is read inside: a mutation that set its record and then asks last_issued() sees this fill, or this fill
+  // sees the mutation's clock value.
+  return Fill{first_ + running_.size() - 1, table_.clock()};
+}
+
+void FillRegistry::end(const Fill& fill) {
+  MutexLock lock(mutex_);
+  running_[fill.number - first_] = false;
+  --count_;
+  while (!running_.empty() && !running_.front()) {
+    running_.pop_front();
+    ++first_;
+  }
+}
+
+uint64_t FillRegistry::last_issued() const {
+  MutexLock lock(mutex_);
+  return first_ + running_.size() - 1;
+}
+
+bool FillRegistry::all_ended_through(uint64_t number) const {
+  MutexLock lock(mutex_);
+  return first_ > number;
+}
+
+size_t FillRegistry::running() const {
+  MutexLock lock(mutex_);
+  return count_;
+}
+
+}  // namespace ragfs

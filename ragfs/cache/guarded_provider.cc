@@ -1,0 +1,213 @@
+#include "ragfs/cache/guarded_provider.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <random>
+
+namespace ragfs {
+namespace {
+
+bool counts_as_failure(const Error& error) {
+  return error.code == ErrorCode::unavailable || error.code == ErrorCode::timeout || error.code == ErrorCode::internal;
+}
+
+// 75 % to 125 % of `ms`, so that processes do not probe in step.
+int64_t with_jitter_ns(int64_t ms) {
+  thread_local std::minstd_rand random(std::random_device{}());
+  return std::uniform_int_distribution<int64_t>(ms * 750'000, ms * 1'250'000)(random);
+}
+
+Result<void> at_least(std::string_view field, int64_t value, int64_t least) {
+  if (value >= least) return {};
+  return fail(ErrorCode::config, fmt::format("{}: {} is not allowed; it must be at least {}", field, value, least));
+}
+
+}  // namespace
+
+Result<void> GuardConfig::validate() const {
+  if (auto ok = at_least("operation_timeout_ms", operation_timeout_ms, 1); !ok) return ok;
+  if (auto ok = at_least("sdk_concurrency", concurrency, 1); !ok) return ok;
+  if (auto ok = at_least("breaker.failures_to_open", failures_to_open, 1); !ok) return ok;
+  if (auto ok = at_least("breaker.window_ms", window_ms, 1); !ok) return ok;
+  if (auto ok = at_least("breaker.first_pause_ms", first_pause_ms, 1); !ok) return ok;
+  return at_least("breaker.max_pause_ms", max_pause_ms, first_pause_ms);
+}
+
+class GuardedProvider::Place {
+ public:
+  explicit Place(GuardedProvider* guard) : guard_(guard) {}
+  Place(Place&& other) noexcept : guard_(std::exchange(other.guard_, nullptr)) {}
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  Place& operator=(Place&&) = delete;
+  ~Place() {
+    if (guard_ == nullptr) return;
+    MutexLock lock(guard_->mutex_);
+    --guard_->inside_;
+    guard_->place_free_.notify_one();
+  }
+
+ private:
+  GuardedProvider* guard_;  // nullptr: in-process, nothing to give back
+};
+
+GuardedProvider::GuardedProvider(std::shared_ptr<CacheProvider> provider, GuardConfig config)
+    : provider_(std::move(provider)),
+      capabilities_(provider_->capabilities()),
+      config_(config),
+      in_process_(capabilities_.zero_copy) {}
+
+Result<GuardedProvider::Place> GuardedProvider::enter(Deadline deadline) {
+  calls_.fetch_add(1, std::memory_order_relaxed);
+  if (state_.load(std::memory_order_acquire) != BreakerState::closed && !probe_if_due()) {
+    shed_.fetch_add(1, std::memory_order_relaxed);
+    return fail(ErrorCode::unavailable, fmt::format("cache provider '{}' is bypassed after failures", name()));
+  }
+  MutexLock lock(mutex_);
+  while (inside_ >= config_.concurrency) {
+    if (!place_free_.wait_until(mutex_, deadline) && inside_ >= config_.concurrency) {
+      errors_[static_cast<size_t>(ErrorCode::timeout)].fetch_add(1, std::memory_order_relaxed);
+      return fail(ErrorCode::timeout, fmt::format("no free place for a call to cache provider '{}'", name()));
+    }
+  }
+  ++inside_;
+  return Place(this);
+}
+
+bool GuardedProvider::probe_if_due() {
+  {
+    MutexLock lock(mutex_);
+    if (state_.load() == BreakerState::closed) return true;
+    if (state_.load() == BreakerState::probing || Clock::system().monotonic_ns() < probe_at_ns_) return false;
+    state_.store(BreakerState::probing);
+  }
+  probes_.fetch_add(1, std::memory_order_relaxed);
+  const Result<void> healthy = provider_->health(Deadline::in_ms(config_.operation_timeout_ms));
+  MutexLock lock(mutex_);
+  if (!healthy) {
+    errors_[static_cast<size_t>(healthy.error().code)].fetch_add(1, std::memory_order_relaxed);
+    pause_ms_ = std::min(pause_ms_ * 2, config_.max_pause_ms);
+    open_breaker_locked();
+    return false;
+  }
+  failures_ = 0;
+  pause_ms_ = 0;
+  state_.store(BreakerState::closed, std::memory_order_release);
+  return true;
+}
+
+void GuardedProvider::open_breaker_locked() {
+  probe_at_ns_ = Clock::system().monotonic_ns() + with_jitter_ns(pause_ms_);
+  state_.store(BreakerState::open, std::memory_order_release);
+}
+
+void GuardedProvider::note(const Error& error) {
+  errors_[static_cast<size_t>(error.code)].fetch_add(1, std::memory_order_relaxed);
+  if (!counts_as_failure(error)) return;
+  MutexLock lock(mutex_);
+  if (state_.load() != BreakerState::closed) return;
+  const int64_t now_ns = Clock::system().monotonic_ns();
+  if (failures_ == 0 || now_ns - window_began_ns_ > config_.window_ms * 1'000'000) {
+    failures_ = 0;
+    window_began_ns_ = now_ns;
+  }
+  if (++failures_ < config_.failures_to_open) return;
+  opened_.fetch_add(1, std::memory_order_relaxed);
+  pause_ms_ = config_.first_pause_ms;
+  open_breaker_locked();
+}
+
+GetResult GuardedProvider::get(const CacheKey& key, Deadline deadline) {
+  if (in_process_ && state_.load(std::memory_order_relaxed) == BreakerState::closed) {
+    GetResult got = provider_->get(key, Deadline::never());
+    if (!got) [[unlikely]] note(got.error());
+    return got;
+  }
+  const Deadline until = Deadline::earlier(deadline, Deadline::in_ms(config_.operation_timeout_ms));
+  Result<Place> place = enter(until);
+  if (!place) return std::unexpected(std::move(place.error()));
+  GetResult got = provider_->get(key, until);
+  if (!got) note(got.error());
+  return got;
+}
+
+Result<void> GuardedProvider::put(const CacheKey& key, const ValueParts& value, const PutOptions& options,
+                                  Deadline deadline) {
+  const Deadline until = Deadline::earlier(deadline, Deadline::in_ms(config_.operation_timeout_ms));
+  Result<Place> place = enter(until);
+  if (!place) return std::unexpected(std::move(place.error()));
+  Result<void> done = provider_->put(key, value, options, until);
+  if (!done) note(done.error());
+  return done;
+}
+
+Result<void> GuardedProvider::erase(const CacheKey& key, Deadline deadline) {
+  const Deadline until = Deadline::earlier(deadline, Deadline::in_ms(config_.operation_timeout_ms));
+  Result<Place> place = enter(until);
+  if (!place) return std::unexpected(std::move(place.error()));
+  Result<void> done = provider_->erase(key, until);
+  if (!done) note(done.error());
+  return done;
+}
+
+std::vector<GetResult> GuardedProvider::get_many(std::span<const CacheKey> keys, Deadline deadline) {
+  std::vector<GetResult> results;
+  results.reserve(keys.size());
+  while (results.size() < keys.size()) {
+    const Deadline until = Deadline::earlier(deadline, Deadline::in_ms(config_.operation_timeout_ms));
+    const auto batch = keys.subspan(results.size()).first(
+        std::min(capabilities_.max_batch_keys, keys.size() - results.size()));
+    Result<Place> place = enter(until);
+    if (!place) {
+      for (size_t i = 0; i < batch.size(); ++i) results.push_back(std::unexpected(place.error()));
+      continue;
+    }
+    for (GetResult& got : provider_->get_many(batch, until)) {
+      if (!got) note(got.error());
+      results.push_back(std::move(got));
+    }
+  }
+  return results;
+}
+
+std::vector<Result<void>> GuardedProvider::erase_many(std::span<const CacheKey> keys, Deadline deadline) {
+  std::vector<Result<void>> results;
+  results.reserve(keys.size());
+  while (results.size() < keys.size()) {
+    const Deadline until = Deadline::earlier(deadline, Deadline::in_ms(config_.operation_timeout_ms));
+    const auto batch = keys.subspan(results.size()).first(
+        std::min(capabilities_.max_batch_keys, keys.size() - results.size()));
+    Result<Place> place = enter(until);
+    if (!place) {
+      for (size_t i = 0; i < batch.size(); ++i) results.push_back(std::unexpected(place.error()));
+      continue;
+    }
+    for (Result<void>& done : provider_->erase_many(batch, until)) {
+      if (!done) note(done.error());
+      results.push_back(std::move(done));
+    }
+  }
+  return results;
+}
+
+Result<uint64_t> GuardedProvider::erase_if(const std::function<bool(std::string_view, std::string_view)>& covered) {
+  Result<uint64_t> erased = provider_->erase_if(covered, Deadline::never());
+  if (!erased) note(erased.error());
+  return erased;
+}
+
+BreakerState GuardedProvider::state() const { return state_.load(); }
+
+GuardCounts GuardedProvider::counts() const {
+  GuardCounts counts;
+  counts.calls = calls_.load();
+  counts.shed = shed_.load();
+  counts.opened = opened_.load();
+  counts.probes = probes_.load();
+  for (size_t i = 0; i < kErrorCodeCount; ++i) counts.errors[i] = errors_[i].load();
+  return counts;
+}
+
+}  // namespace ragfs

@@ -1,0 +1,95 @@
+// GuardedProvider: a provider that cannot hurt its callers: deadlines, a bound on concurrent calls, a circuit breaker,
+// and a counter per kind of error.
+//
+// Breaker. closed: calls go through; `failures_to_open` failures within `window_ms` open it. open: calls fail at once
+// with `unavailable`; after a pause with jitter (doubling up to `max_pause_ms`) one caller probes with health(). The
+// probe's success closes it, its failure opens it again. Failures are unavailable, timeout and internal; what is the
+// caller's fault (invalid_argument, too_large) or says that the engine works (full, invalid_data) is not.
+// An in-process provider (zero_copy) cannot block: it takes neither deadline nor gate, so a hit reads no clock.
+// Thread-safety: all methods may be called from any thread. No lock is held while the provider works.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ragfs/base/sync.h"
+#include "ragfs/cache/provider.h"
+
+namespace ragfs {
+
+struct GuardConfig {
+  int64_t operation_timeout_ms = 50;  // for a whole call, its wait for a place included
+  uint32_t concurrency = 16;          // most calls inside a provider that is not in-process
+  uint32_t failures_to_open = 5;      // within window_ms
+  int64_t window_ms = 1'000;
+  int64_t first_pause_ms = 100;       // before the first probe
+  int64_t max_pause_ms = 5'000;
+
+  // Errors: config, naming field, value and what is allowed.
+  Result<void> validate() const;
+};
+
+enum class BreakerState : uint8_t { closed, open, probing };
+
+struct GuardCounts {
+  uint64_t calls = 0;
+  uint64_t shed = 0;        // answered by the open breaker
+  uint64_t opened = 0;      // closed -> open
+  uint64_t probes = 0;
+  std::array<uint64_t, kErrorCodeCount> errors{};  // by kind
+};
+
+class GuardedProvider {
+ public:
+  // `config` must be valid.
+  GuardedProvider(std::shared_ptr<CacheProvider> provider, GuardConfig config);
+
+  std::string_view name() const { return provider_->name(); }
+  const ProviderCapabilities& capabilities() const { return capabilities_; }
+  std::string incarnation() const { return provider_->incarnation(); }
+  CacheProvider& provider() { return *provider_; }
+
+  // As in CacheProvider; each ends by the earlier of the caller's deadline and operation_timeout_ms.
+  GetResult get(const CacheKey& key, Deadline deadline);
+  Result<void> put(const CacheKey& key, const ValueParts& value, const PutOptions& options, Deadline deadline);
+  Result<void> erase(const CacheKey& key, Deadline deadline);
+  std::vector<GetResult> get_many(std::span<const CacheKey> keys, Deadline deadline);
+  std::vector<Result<void>> erase_many(std::span<const CacheKey> keys, Deadline deadline);
+  Result<uint64_t> erase_if(const std::function<bool(std::string_view, std::string_view)>& covered);
+
+  BreakerState state() const;
+  GuardCounts counts() const;
+
+ private:
+  class Place;  // a place inside the provider
+  // Waits for a place; errors: unavailable (breaker open), timeout.
+  Result<Place> enter(Deadline deadline);
+  bool probe_if_due();
+  void note(const Error& error);
+  void open_breaker_locked() RAGFS_REQUIRES(mutex_);
+
+  const std::shared_ptr<CacheProvider> provider_;
+  const ProviderCapabilities capabilities_;
+  const GuardConfig config_;
+  const bool in_process_;
+
+  std::atomic<BreakerState> state_{BreakerState::closed};
+  std::atomic<uint64_t> calls_{0};
+  std::atomic<uint64_t> shed_{0};
+  std::atomic<uint64_t> opened_{0};
+  std::atomic<uint64_t> probes_{0};
+  std::array<std::atomic<uint64_t>, kErrorCodeCount> errors_{};
+
+  Mutex mutex_;
+  CondVar place_free_;
+  uint32_t inside_ RAGFS_GUARDED_BY(mutex_) = 0;
+  uint32_t failures_ RAGFS_GUARDED_BY(mutex_) = 0;
+  int64_t window_began_ns_ RAGFS_GUARDED_BY(mutex_) = 0;
+  int64_t probe_at_ns_ RAGFS_GUARDED_BY(mutex_) = 0;
+  int64_t pause_ms_ RAGFS_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace ragfs

@@ -1,0 +1,187 @@
+#include "ragfs/cache/mutation_table.h"
+
+#include <algorithm>
+
+#include "ragfs/base/pause_point.h"
+#include "ragfs/cache/rules.h"
+
+namespace ragfs {
+namespace {
+
+constexpr unsigned kShardClockBits = 52;
+constexpr uint64_t kShardClockMask = (uint64_t{1} << kShardClockBits) - 1;
+constexpr uint64_t kShardRunning = uint64_t{1} << kShardClockBits;
+
+size_t ids_in(PathView path, size_t prefix_bytes) {
+  const std::string_view prefix = path.text().substr(0, prefix_bytes);
+  return prefix.size() <= 1 ? 1 : 1 + static_cast<size_t>(std::count(prefix.begin(), prefix.end(), '/'));
+}
+
+}  // namespace
+
+RecordPath::RecordPath(uint64_t root_id, PathView path)
+    : trail(root_id, path), scope_size(ids_in(path, scope_length(path))) {}
+
+MutationTable::MutationTable(MutationTableLimits limits)
+    : limits_(limits),
+      shards_(std::make_unique<std::atomic<uint64_t>[]>(kShards)),
+      paths_(population_),
+      subtrees_(population_) {
+  for (size_t i = 0; i < kShards; ++i) shards_[i].store(1, std::memory_order_relaxed);
+}
+
+uint64_t MutationTable::record_id(const PathTrail& trail, ObjectKind kind) noexcept {
+  // A file object and a listing of one path have records of their own: each is settled by the erase of its own key.
+  constexpr uint64_t kListingSalt = 0x9e3779b97f4a7c15ULL;
+  return kind == ObjectKind::listing ? trail.self() ^ kListingSalt : trail.self();
+}
+
+size_t MutationTable::shard_of(const PathTrail& trail) noexcept {
+  return trail[std::min(trail.size() - 1, kShardDepth)] % kShards;
+}
+
+std::atomic<uint64_t>& MutationTable::shard_word(const RecordPath& path, ObjectKind kind) noexcept {
+  const bool above_shards = kind == ObjectKind::subtree && path.trail.size() - 1 < kShardDepth;
+  return above_shards ? all_shards_ : shards_[shard_of(path.trail)];
+}
+
+void MutationTable::begin_word(std::atomic<uint64_t>& word) noexcept {
+  word.fetch_add(kShardRunning, std::memory_order_seq_cst);
+}
+
+void MutationTable::end_word(std::atomic<uint64_t>& word, uint64_t value) noexcept {
+  uint64_t seen = word.load(std::memory_order_relaxed);
+  uint64_t next = 0;
+  do {
+    next = (seen & ~kShardClockMask) - kShardRunning + std::max(seen & kShardClockMask, value);
+  } while (!word.compare_exchange_weak(seen, next, std::memory_order_seq_cst));
+}
+
+uint64_t MutationTable::shard_tag(const PathTrail& trail) const noexcept {
+  const uint64_t shard = shards_[shard_of(trail)].load(std::memory_order_acquire);
+  const uint64_t all = all_shards_.load(std::memory_order_acquire);
+  if (((shard | all) >> kShardClockBits) != 0) return 0;
+  // Clock values are unique and only grow, so the greater of the two changes whenever either does.
+  return std::max(shard, all);
+}
+
+Observation MutationTable::observe(const PathTrail& trail, ObjectKind kind) const noexcept {
+  Observation seen;
+  if (population_.load(std::memory_order_acquire) == 0) {
+    seen.exact = true;
+    return seen;
+  }
+  seen.shard_tag = shard_tag(trail);
+  seen.bound = paths_.bucket(record_id(trail, kind));
+  if (!rule_enabled(Rule::kSubtreeCheck)) return seen;
+  if (rule_enabled(Rule::kLeafBeforeRoot)) {
+    for (size_t i = trail.size(); i-- > 0;) seen.bound.include(subtrees_.bucket(trail[i]));
+  } else {
+    for (size_t i = 0; i < trail.size(); ++i) seen.bound.include(subtrees_.bucket(trail[i]));
+  }
+  return seen;
+}
+
+Observation MutationTable::observe_exactly(const PathTrail& trail, ObjectKind kind) const {
+  Observation seen;
+  seen.exact = true;
+  seen.shard_tag = shard_tag(trail);
+  seen.bound = paths_.exact(record_id(trail, kind));
+  if (!rule_enabled(Rule::kSubtreeCheck)) return seen;
+  if (rule_enabled(Rule::kLeafBeforeRoot)) {
+    for (size_t i = trail.size(); i-- > 0;) {
+      if (i + 2 == trail.size()) RAGFS_PAUSE_POINT("observe.between_leaf_and_root");
+      seen.bound.include(subtrees_.exact(trail[i]));
+    }
+  } else {
+    for (size_t i = 0; i < trail.size(); ++i) {
+      if (i + 1 == trail.size()) RAGFS_PAUSE_POINT("observe.between_leaf_and_root");
+      seen.bound.include(subtrees_.exact(trail[i]));
+    }
+  }
+  return seen;
+}
+
+namespace {
+
+// The ids above the record that are at or below its scope's root: a fold stays inside the scope.
+RecordName name_of(const RecordPath& path, uint64_t id) {
+  const size_t size = path.trail.size();
+  if (size <= path.scope_size) return {id, {}};
+  return {id, {path.trail.ids() + path.scope_size - 1, size - path.scope_size}};
+}
+
+}  // namespace
+
+void MutationTable::begin(const RecordPath& path, ObjectKind kind) {
+  if (!rule_enabled(Rule::kRunningMark)) return;
+  table(kind).begin(name_of(path, record_id(path.trail, kind)));
+  begin_word(shard_word(path, kind));
+}
+
+void MutationTable::end(const RecordPath& path, ObjectKind kind, uint64_t value) {
+  const RecordName name = name_of(path, record_id(path.trail, kind));
+  if (!rule_enabled(Rule::kRunningMark)) {
+    table(kind).set(name, value);
+    std::atomic<uint64_t>& word = shard_word(path, kind);
+    begin_word(word);
+    end_word(word, value);
+    return;
+  }
+  if (!rule_enabled(Rule::kRecordBeforeUnmark)) {
+    table(kind).unmark(name.id);
+    RAGFS_PAUSE_POINT("mutation.between_unmark_and_record");
+    table(kind).set(name, value);
+  } else {
+    table(kind).end(name, value);
+  }
+  end_word(shard_word(path, kind), value);
+}
+
+void MutationTable::abandon(const RecordPath& path, ObjectKind kind) {
+  if (!rule_enabled(Rule::kRunningMark)) return;
+  table(kind).unmark(record_id(path.trail, kind));
+  end_word(shard_word(path, kind), 0);
+}
+
+void MutationTable::record(const RecordPath& path, ObjectKind kind, uint64_t value) {
+  table(kind).set(name_of(path, record_id(path.trail, kind)), value);
+  std::atomic<uint64_t>& word = shard_word(path, kind);
+  begin_word(word);
+  end_word(word, value);
+}
+
+void MutationTable::mark(const RecordPath& path, ObjectKind kind, int64_t until_ns) {
+  table(kind).mark(name_of(path, record_id(path.trail, kind)), until_ns);
+}
+
+size_t MutationTable::expire_marks(int64_t now_ns) {
+  return paths_.expire_marks(now_ns) + subtrees_.expire_marks(now_ns);
+}
+
+bool MutationTable::drop(const PathTrail& trail, ObjectKind kind, uint64_t value) {
+  return table(kind).drop(record_id(trail, kind), value);
+}
+
+void MutationTable::enforce_limits() {
+  const auto into_subtree = [this](const RecordName& parent, uint64_t value) { subtrees_.set(parent, value); };
+  // A sixteenth at a time, so that the next mutation does not fold again.
+  if (paths_.size() > limits_.max_path_records) paths_.fold(limits_.max_path_records / 16 + 1, into_subtree);
+  if (subtrees_.size() > limits_.max_subtree_records) subtrees_.fold(limits_.max_subtree_records / 16 + 1, into_subtree);
+}
+
+bool MutationTable::overflowed() const noexcept {
+  // Twice the limit: folding had its chance. Marks never fold.
+  return paths_.size() > 2 * limits_.max_path_records || subtrees_.size() > 2 * limits_.max_subtree_records ||
+         paths_.marked() > limits_.max_marked_keys;
+}
+
+void MutationTable::reset() {
+  constexpr int64_t kAllMarks = INT64_MAX;
+  expire_marks(kAllMarks);
+  const uint64_t now = clock();
+  paths_.drop_through(now);
+  subtrees_.drop_through(now);
+}
+
+}  // namespace ragfs

@@ -1,0 +1,108 @@
+// MutationTable: the mutation clock, the records, and what a reader has to compare a stamp with.
+//
+// Invariant: an object may be served only if its stamp is not below any record that covers its path and nothing that
+// covers it was running, both as seen before the object was fetched. A mutation advances the clock after its backend
+// call and sets its records to the new value; so bytes read from the backend before the mutation carry a smaller stamp.
+//
+// A reader's look-up (observe) costs one acquire load while no record exists; else one load for the object and one for
+// each ancestor, leaf to root, so that a fold from child to parent (parent set first) is not missed. Buckets are shared
+// by unrelated paths, so a bound may be too strict: then `observe_exactly` decides. Paths whose exact look-up passed are
+// remembered by the tag of their shard: every mutation below a shard root changes the shard's word, mutations above
+// change the word of all shards, so an equal tag means that nothing that covers the path happened since.
+//
+// Bounds: at most `max_path_records` and `max_subtree_records`; beyond them, siblings fold into their parent's subtree
+// record, inside their scope. What cannot fold makes overflowed() true: the owner starts a new epoch and calls reset().
+// Thread-safety: all methods may be called from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "ragfs/cache/key_space.h"
+#include "ragfs/cache/path_trail.h"
+#include "ragfs/cache/record_table.h"
+
+namespace ragfs {
+
+struct MutationTableLimits {
+  size_t max_path_records = 1'048'576;
+  size_t max_subtree_records = 65'536;
+  size_t max_marked_keys = 65'536;
+};
+
+// A path in a backend's identity, with its ids and where its scope ends.
+struct RecordPath {
+  PathTrail trail;
+  size_t scope_size = 1;  // number of trail ids up to and including the scope's root
+
+  RecordPath(uint64_t root_id, PathView path);
+};
+
+// What a reader saw before its get.
+struct Observation {
+  RecordBound bound;
+  uint64_t shard_tag = 0;  // 0: something runs in the shard, or the tag is not comparable
+  bool exact = false;      // bound is of the path itself, not of buckets that it shares
+};
+
+class MutationTable {
+ public:
+  explicit MutationTable(MutationTableLimits limits = {});
+
+  uint64_t clock() const noexcept { return clock_.load(std::memory_order_seq_cst); }
+  uint64_t advance_clock() noexcept { return clock_.fetch_add(1, std::memory_order_seq_cst) + 1; }
+
+  Observation observe(const PathTrail& trail, ObjectKind kind) const noexcept;
+  Observation observe_exactly(const PathTrail& trail, ObjectKind kind) const;
+
+  void begin(const RecordPath& path, ObjectKind kind);
+  void end(const RecordPath& path, ObjectKind kind, uint64_t value);
+  // Ends a mutation that never reached the backend: no record.
+  void abandon(const RecordPath& path, ObjectKind kind);
+  // A record without a running mark, for ancestors that are known to be affected only afterwards.
+  void record(const RecordPath& path, ObjectKind kind, uint64_t value);
+
+  void mark(const RecordPath& path, ObjectKind kind, int64_t until_ns);
+  size_t expire_marks(int64_t now_ns);
+  size_t marked() const { return paths_.marked() + subtrees_.marked(); }
+
+  // Lets a settled record go. See RecordTable::drop.
+  bool drop(const PathTrail& trail, ObjectKind kind, uint64_t value);
+  // After a sweep of all that subtree records cover: drops subtree records up to `through`.
+  size_t drop_subtrees_through(uint64_t through) { return subtrees_.drop_through(through); }
+
+  // Folds while a table is over its limit.
+  void enforce_limits();
+  bool overflowed() const noexcept;
+  // After a new epoch: every object is refused by its epoch, so all marks and all records that do not run may go.
+  void reset();
+
+  size_t path_records() const { return paths_.size(); }
+  size_t subtree_records() const { return subtrees_.size(); }
+
+ private:
+  static constexpr size_t kShards = 4096;
+  static constexpr size_t kShardDepth = 3;  // ids below the root that name a shard: /{account}/{kind}/{name}
+  static uint64_t record_id(const PathTrail& trail, ObjectKind kind) noexcept;
+  static size_t shard_of(const PathTrail& trail) noexcept;
+  std::atomic<uint64_t>& shard_word(const RecordPath& path, ObjectKind kind) noexcept;
+  RecordTable& table(ObjectKind kind) { return kind == ObjectKind::subtree ? subtrees_ : paths_; }
+
+  // Shard words are {running : 12 | clock : 52}, changed by compare-and-swap.
+  static void begin_word(std::atomic<uint64_t>& word) noexcept;
+  static void end_word(std::atomic<uint64_t>& word, uint64_t value) noexcept;
+  uint64_t shard_tag(const PathTrail& trail) const noexcept;
+
+  const MutationTableLimits limits_;
+  // A life starts above 0, so that stamp 0 is always older than any record and tag 0 never valid.
+  std::atomic<uint64_t> clock_{1};
+  std::atomic<uint64_t> population_{0};  // records in both tables
+  std::atomic<uint64_t> all_shards_{1};
+  std::unique_ptr<std::atomic<uint64_t>[]> shards_;
+  RecordTable paths_;
+  RecordTable subtrees_;
+};
+
+}  // namespace ragfs
