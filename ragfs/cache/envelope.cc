@@ -19,7 +19,7 @@ struct Header {
   uint8_t format_version;
   uint8_t kind;
   uint16_t path_size;
-  uint64_t checksum;  // XXH3-64 of everything after this field, seeded with the 8 bytes before it
+  uint64_t checksum;  // of everything else, see checksum_of()
   uint64_t identity_hash;
   uint64_t epoch;
   uint64_t stamp;
@@ -35,7 +35,7 @@ struct Header {
   uint8_t digest_kind;  // 0 none; others are reserved for xxh3 and sha256
   uint8_t reserved[3];
 };
-static_assert(sizeof(Header) == 104);
+static_assert(sizeof(Header) == 96);
 static_assert(std::is_trivially_copyable_v<Header>);
 
 constexpr size_t kChecksumEnd = offsetof(Header, checksum) + sizeof(uint64_t);
@@ -46,13 +46,9 @@ uint64_t seed_of(std::string_view object) {
   return seed;
 }
 
+// Two one-shot hashes, chained by the seed: head first, then payload. Cheaper than a streaming state on small objects.
 uint64_t checksum_of(std::string_view head, std::string_view payload) {
-  XXH3_state_t state;
-  XXH3_64bits_reset_withSeed(&state, seed_of(head));
-  const std::string_view covered = head.substr(kChecksumEnd);
-  XXH3_64bits_update(&state, covered.data(), covered.size());
-  XXH3_64bits_update(&state, payload.data(), payload.size());
-  return XXH3_64bits_digest(&state);
+  return hash64(payload, hash64(head.substr(kChecksumEnd), seed_of(head)));
 }
 
 }  // namespace

@@ -59,12 +59,18 @@ GuardedProvider::GuardedProvider(std::shared_ptr<CacheProvider> provider, GuardC
       config_(config),
       in_process_(capabilities_.zero_copy) {}
 
+Deadline GuardedProvider::call_deadline(Deadline deadline) const {
+  if (in_process_) return Deadline::never();
+  return Deadline::earlier(deadline, Deadline::in_ms(config_.operation_timeout_ms));
+}
+
 Result<GuardedProvider::Place> GuardedProvider::enter(Deadline deadline) {
   calls_.fetch_add(1, std::memory_order_relaxed);
   if (state_.load(std::memory_order_acquire) != BreakerState::closed && !probe_if_due()) {
     shed_.fetch_add(1, std::memory_order_relaxed);
     return fail(ErrorCode::unavailable, fmt::format("cache provider '{}' is bypassed after failures", name()));
   }
+  if (in_process_) return Place(nullptr);
   MutexLock lock(mutex_);
   while (inside_ >= config_.concurrency) {
     if (!place_free_.wait_until(mutex_, deadline) && inside_ >= config_.concurrency) {
@@ -125,7 +131,7 @@ GetResult GuardedProvider::get(const CacheKey& key, Deadline deadline) {
     if (!got) [[unlikely]] note(got.error());
     return got;
   }
-  const Deadline until = Deadline::earlier(deadline, Deadline::in_ms(config_.operation_timeout_ms));
+  const Deadline until = call_deadline(deadline);
   Result<Place> place = enter(until);
   if (!place) return std::unexpected(std::move(place.error()));
   GetResult got = provider_->get(key, until);
@@ -135,7 +141,7 @@ GetResult GuardedProvider::get(const CacheKey& key, Deadline deadline) {
 
 Result<void> GuardedProvider::put(const CacheKey& key, const ValueParts& value, const PutOptions& options,
                                   Deadline deadline) {
-  const Deadline until = Deadline::earlier(deadline, Deadline::in_ms(config_.operation_timeout_ms));
+  const Deadline until = call_deadline(deadline);
   Result<Place> place = enter(until);
   if (!place) return std::unexpected(std::move(place.error()));
   Result<void> done = provider_->put(key, value, options, until);
@@ -144,7 +150,7 @@ Result<void> GuardedProvider::put(const CacheKey& key, const ValueParts& value, 
 }
 
 Result<void> GuardedProvider::erase(const CacheKey& key, Deadline deadline) {
-  const Deadline until = Deadline::earlier(deadline, Deadline::in_ms(config_.operation_timeout_ms));
+  const Deadline until = call_deadline(deadline);
   Result<Place> place = enter(until);
   if (!place) return std::unexpected(std::move(place.error()));
   Result<void> done = provider_->erase(key, until);
@@ -156,7 +162,7 @@ std::vector<GetResult> GuardedProvider::get_many(std::span<const CacheKey> keys,
   std::vector<GetResult> results;
   results.reserve(keys.size());
   while (results.size() < keys.size()) {
-    const Deadline until = Deadline::earlier(deadline, Deadline::in_ms(config_.operation_timeout_ms));
+    const Deadline until = call_deadline(deadline);
     const auto batch = keys.subspan(results.size()).first(
         std::min(capabilities_.max_batch_keys, keys.size() - results.size()));
     Result<Place> place = enter(until);
@@ -176,7 +182,7 @@ std::vector<Result<void>> GuardedProvider::erase_many(std::span<const CacheKey> 
   std::vector<Result<void>> results;
   results.reserve(keys.size());
   while (results.size() < keys.size()) {
-    const Deadline until = Deadline::earlier(deadline, Deadline::in_ms(config_.operation_timeout_ms));
+    const Deadline until = call_deadline(deadline);
     const auto batch = keys.subspan(results.size()).first(
         std::min(capabilities_.max_batch_keys, keys.size() - results.size()));
     Result<Place> place = enter(until);

@@ -65,6 +65,7 @@ class GuardedProvider {
 
  private:
   class Place;  // a place inside the provider
+  Deadline call_deadline(Deadline deadline) const;
   // Waits for a place; errors: unavailable (breaker open), timeout.
   Result<Place> enter(Deadline deadline);
   bool probe_if_due();

@@ -72,12 +72,12 @@ Observation MutationTable::observe(const PathTrail& trail, ObjectKind kind) cons
     return seen;
   }
   seen.shard_tag = shard_tag(trail);
-  seen.bound = paths_.bucket(record_id(trail, kind));
+  seen.own = paths_.bucket(record_id(trail, kind));
   if (!rule_enabled(Rule::kSubtreeCheck)) return seen;
   if (rule_enabled(Rule::kLeafBeforeRoot)) {
-    for (size_t i = trail.size(); i-- > 0;) seen.bound.include(subtrees_.bucket(trail[i]));
+    for (size_t i = trail.size(); i-- > 0;) seen.above.include(subtrees_.bucket(trail[i]));
   } else {
-    for (size_t i = 0; i < trail.size(); ++i) seen.bound.include(subtrees_.bucket(trail[i]));
+    for (size_t i = 0; i < trail.size(); ++i) seen.above.include(subtrees_.bucket(trail[i]));
   }
   return seen;
 }
@@ -86,17 +86,17 @@ Observation MutationTable::observe_exactly(const PathTrail& trail, ObjectKind ki
   Observation seen;
   seen.exact = true;
   seen.shard_tag = shard_tag(trail);
-  seen.bound = paths_.exact(record_id(trail, kind));
+  seen.own = paths_.exact(record_id(trail, kind));
   if (!rule_enabled(Rule::kSubtreeCheck)) return seen;
   if (rule_enabled(Rule::kLeafBeforeRoot)) {
     for (size_t i = trail.size(); i-- > 0;) {
       if (i + 2 == trail.size()) RAGFS_PAUSE_POINT("observe.between_leaf_and_root");
-      seen.bound.include(subtrees_.exact(trail[i]));
+      seen.above.include(subtrees_.exact(trail[i]));
     }
   } else {
     for (size_t i = 0; i < trail.size(); ++i) {
       if (i + 1 == trail.size()) RAGFS_PAUSE_POINT("observe.between_leaf_and_root");
-      seen.bound.include(subtrees_.exact(trail[i]));
+      seen.above.include(subtrees_.exact(trail[i]));
     }
   }
   return seen;
@@ -163,6 +163,11 @@ bool MutationTable::drop(const PathTrail& trail, ObjectKind kind, uint64_t value
   return table(kind).drop(record_id(trail, kind), value);
 }
 
+void MutationTable::drop_all_through(uint64_t through) {
+  paths_.drop_through(through);
+  subtrees_.drop_through(through);
+}
+
 void MutationTable::enforce_limits() {
   const auto into_subtree = [this](const RecordName& parent, uint64_t value) { subtrees_.set(parent, value); };
   // A sixteenth at a time, so that the next mutation does not fold again.
@@ -179,9 +184,7 @@ bool MutationTable::overflowed() const noexcept {
 void MutationTable::reset() {
   constexpr int64_t kAllMarks = INT64_MAX;
   expire_marks(kAllMarks);
-  const uint64_t now = clock();
-  paths_.drop_through(now);
-  subtrees_.drop_through(now);
+  drop_all_through(clock());
 }
 
 }  // namespace ragfs

@@ -42,9 +42,13 @@ struct RecordPath {
 
 // What a reader saw before its get.
 struct Observation {
-  RecordBound bound;
+  RecordBound own;         // of the object itself
+  RecordBound above;       // of the subtrees at or above it
   uint64_t shard_tag = 0;  // 0: something runs in the shard, or the tag is not comparable
-  bool exact = false;      // bound is of the path itself, not of buckets that it shares
+  bool exact = false;      // the bounds are of the path itself, not of buckets that it shares
+
+  bool running() const { return own.running || above.running; }
+  uint64_t newest() const { return own.value > above.value ? own.value : above.value; }
 };
 
 class MutationTable {
@@ -72,6 +76,9 @@ class MutationTable {
   bool drop(const PathTrail& trail, ObjectKind kind, uint64_t value);
   // After a sweep of all that subtree records cover: drops subtree records up to `through`.
   size_t drop_subtrees_through(uint64_t through) { return subtrees_.drop_through(through); }
+
+  // Drops every record up to `through` that neither runs nor is marked: all objects that they refuse are gone.
+  void drop_all_through(uint64_t through);
 
   // Folds while a table is over its limit.
   void enforce_limits();

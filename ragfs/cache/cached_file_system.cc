@@ -1,0 +1,63 @@
+#include "ragfs/cache/cached_file_system.h"
+
+#include <fmt/format.h>
+
+#include "ragfs/cache/cached_target.h"
+#include "ragfs/fs/glob.h"
+#include "ragfs/fs/walk.h"
+
+namespace ragfs {
+
+Result<void> CachedMountConfig::validate() const {
+  if (!PathView::is_normal(mount_path)) {
+    return fail(ErrorCode::config, fmt::format("mount path: '{}' is not a normalised absolute path", mount_path));
+  }
+  if (!PathView::is_normal(identity_prefix)) {
+    return fail(ErrorCode::config, fmt::format("identity prefix: '{}' is not a normalised path", identity_prefix));
+  }
+  if (revalidate_ms < 0) {
+    return fail(ErrorCode::config, fmt::format("revalidate_ms: {} is not allowed; it must be at least 0", revalidate_ms));
+  }
+  return policy.validate();
+}
+
+CachedFileSystem::CachedFileSystem(std::shared_ptr<FileSystem> backend, std::shared_ptr<CoherenceDomain> domain,
+                                   const CachedMountConfig& config)
+    : backend_(std::move(backend)),
+      domain_(std::move(domain)),
+      identity_(domain_->backend(backend_->traits().identity)),
+      prefix_(config.identity_prefix == "/" ? "" : config.identity_prefix),
+      cacheable_identity_(!backend_->traits().identity.empty() && !backend_->traits().case_insensitive),
+      revalidate_ns_(config.revalidate_ms * 1'000'000),
+      policy_(config.policy, PathView::from_normal(config.mount_path)),
+      enabled_(config.enabled) {}
+
+CachedFileSystem::~CachedFileSystem() = default;
+
+Result<std::vector<FileInfo>> CachedFileSystem::read_internal_dir(const Context& ctx, PathView path) {
+  return backend_->read_internal_dir(ctx, path);
+}
+
+Result<std::string> CachedFileSystem::version(const Context& ctx, PathView path) {
+  return backend_->version(ctx, path);
+}
+
+// Walking is done here, over cached listings, by the same code that walks for a backend: the results are the same.
+Result<std::vector<TreeEntry>> CachedFileSystem::tree(const Context& ctx, PathView path, const TreeOptions& options) {
+  DirectorySource source;
+  source.list = [&](PathView directory) { return read_dir(ctx, directory); };
+  return walk_tree(ctx, path, options, source);
+}
+
+Result<GlobPage> CachedFileSystem::glob(const Context& ctx, PathView path, std::string_view pattern,
+                                        const GlobOptions& options) {
+  DirectorySource source;
+  source.list = [&](PathView directory) { return read_dir(ctx, directory); };
+  return walk_glob(ctx, path, pattern, options, source);
+}
+
+Result<void> CachedFileSystem::grep(const Context& ctx, PathView path, const GrepOptions& options, const GrepSink& sink) {
+  return backend_->grep(ctx, path, options, sink);
+}
+
+}  // namespace ragfs

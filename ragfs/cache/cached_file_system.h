@@ -1,0 +1,131 @@
+// CachedFileSystem: one mount's backend with the cache in front of it.
+//
+// It decides how a file system is cached: which answers come from the provider, which fill it, and what every mutation
+// affects. It forwards the whole interface, so a backend's own fast grep or copy is not lost, and it never changes an
+// answer: what differs with the cache on is only how long it takes. Coherence itself is in CoherenceDomain (reads) and
+// Mutation (writes). Not for control file systems (queuefs, serverinfofs): those are never wrapped.
+//
+// A mount with the cache switched off is wrapped all the same: its mutations must be recorded, because another mount of
+// the same data, or this one later, may have it on.
+// Thread-safety: all methods may be called from any thread.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "ragfs/cache/coherence_domain.h"
+#include "ragfs/cache/mutation.h"
+#include "ragfs/cache/policy.h"
+#include "ragfs/fs/file_system.h"
+
+namespace ragfs {
+
+struct CachedMountConfig {
+  std::string mount_path = "/";       // where the backend is mounted: what policy prefixes are resolved against
+  std::string identity_prefix = "/";  // where the backend's root lies inside its identity (nested mounts of one tree)
+  bool enabled = true;
+  int64_t revalidate_ms = 0;  // objects older than this are compared with the backend's version; 0 = never
+  CachePolicyConfig policy;
+
+  // Errors: config, naming field, value and what is allowed.
+  Result<void> validate() const;
+};
+
+class CachedFileSystem final : public FileSystem {
+ public:
+  // `config` must be valid.
+  CachedFileSystem(std::shared_ptr<FileSystem> backend, std::shared_ptr<CoherenceDomain> domain,
+                   const CachedMountConfig& config);
+  ~CachedFileSystem() override;
+
+  const FileSystemTraits& traits() const override { return backend_->traits(); }
+
+  Result<void> create(const Context& ctx, PathView path) override;
+  Result<void> mkdir(const Context& ctx, PathView path, uint32_t mode) override;
+  Result<void> ensure_parent_dirs(const Context& ctx, PathView path, uint32_t mode) override;
+  Result<void> remove(const Context& ctx, PathView path) override;
+  Result<void> remove_all(const Context& ctx, PathView path) override;
+  Result<Bytes> read(const Context& ctx, PathView path, uint64_t offset, uint64_t size) override;
+  Result<FileContent> read_file(const Context& ctx, PathView path) override;
+  Result<WriteResult> write(const Context& ctx, PathView path, std::string_view data, uint64_t offset,
+                            WriteFlag flag) override;
+  Result<bool> compare_and_write(const Context& ctx, PathView path, std::string_view expected,
+                                 std::string_view replacement) override;
+  Result<bool> compare_and_remove(const Context& ctx, PathView path, std::string_view expected) override;
+  Result<void> truncate(const Context& ctx, PathView path, uint64_t size) override;
+  Result<void> touch(const Context& ctx, PathView path) override;
+  Result<void> chmod(const Context& ctx, PathView path, uint32_t mode) override;
+  Result<std::vector<FileInfo>> read_dir(const Context& ctx, PathView path) override;
+  Result<std::vector<FileInfo>> read_internal_dir(const Context& ctx, PathView path) override;
+  Result<FileInfo> stat(const Context& ctx, PathView path) override;
+  Result<bool> exists(const Context& ctx, PathView path) override;
+  Result<std::string> version(const Context& ctx, PathView path) override;
+  Result<void> rename(const Context& ctx, PathView from, PathView to) override;
+  Result<void> replace(const Context& ctx, PathView from, PathView to) override;
+  Result<WriteResult> copy(const Context& ctx, PathView from, PathView to) override;
+  Result<std::vector<TreeEntry>> tree(const Context& ctx, PathView path, const TreeOptions& options) override;
+  Result<GlobPage> glob(const Context& ctx, PathView path, std::string_view pattern, const GlobOptions& options) override;
+  Result<void> grep(const Context& ctx, PathView path, const GrepOptions& options, const GrepSink& sink) override;
+
+  // Turns serving and filling on or off for this mount. Mutations are recorded either way.
+  void set_enabled(bool enabled) { enabled_.store(enabled); }
+  bool enabled() const { return enabled_.load(std::memory_order_relaxed); }
+  // Makes every cached object at and below `path` refused, as a mutation from outside would.
+  Result<void> invalidate(const Context& ctx, PathView path);
+
+  CoherenceDomain& domain() { return *domain_; }
+  const FileSystem& backend() const { return *backend_; }
+  uint64_t count(CacheCounter counter) const { return counters_.read(counter); }
+
+ private:
+  // A path of the call in the backend's identity (with the prefix of a nested mount in front).
+  class Target;
+
+  bool serves(PathView path) const { return enabled() && cacheable_identity_ && !policy_.bypasses(path); }
+
+  // Reads (cached_reads.cc).
+  std::optional<CacheHit> find(const Context& ctx, const Target& target, ObjectKind kind);
+  std::optional<CacheHit> revalidate(const Context& ctx, const Target& target, CacheHit hit);
+  Result<FileContent> read_through(const Context& ctx, const Target& target);
+  Result<FileContent> lead_file(const Context& ctx, const Target& target, const CoherenceDomain::Fill* fill,
+                                const std::function<void(const Result<FileContent>&)>& publish);
+  Result<SharedListing> list(const Context& ctx, PathView path);
+  Result<SharedListing> list_through(const Context& ctx, const Target& target);
+  Result<SharedListing> lead_listing(const Context& ctx, const Target& target, const CoherenceDomain::Fill* fill,
+                                     const std::function<void(const Result<SharedListing>&)>& publish);
+  template <typename T>
+  Result<T> coalesce(const Context& ctx, const Target& target, ObjectKind kind, InflightTable<T>& flights,
+                     const std::function<Result<T>(const CoherenceDomain::Fill*,
+                                                   const std::function<void(const Result<T>&)>&)>& read);
+  // What the cache can say about `path` without the backend: an entry, "not there", or nothing.
+  enum class Known : uint8_t { unknown, present, absent };
+  Known stat_from_cache(const Context& ctx, PathView path, FileInfo& info);
+
+  // Mutations (cached_mutations.cc).
+  MutationPlan plan() const { return MutationPlan(*domain_, identity_, backend_->traits()); }
+  template <typename T>
+  Result<T> mutate(const Context& ctx, MutationPlan plan, const std::function<Result<T>()>& operation,
+                   const std::function<std::optional<NewValue>(const T&)>& new_value = {},
+                   const std::function<void(MutationPlan&)>& complete = {});
+  Result<void> mutate_void(const Context& ctx, MutationPlan plan, const std::function<Result<void>()>& operation,
+                           const std::function<void(MutationPlan&)>& complete = {});
+  Result<void> mutate_file(const Context& ctx, PathView path, const std::function<Result<void>()>& operation);
+  Result<void> mutate_path(const Context& ctx, PathView path, const std::function<Result<void>()>& operation);
+  // Adds the ancestors of `path` to the plan, unless its parent is known to exist.
+  void plan_missing_ancestors(const Context& ctx, PathView path, const Target& target, MutationPlan& plan) const;
+
+  const std::shared_ptr<FileSystem> backend_;
+  const std::shared_ptr<CoherenceDomain> domain_;
+  const std::shared_ptr<BackendDomain> identity_;
+  const std::string prefix_;  // "" when the backend's root is its identity's root
+  const bool cacheable_identity_;
+  const int64_t revalidate_ns_;
+  const MountPolicy policy_;
+  std::atomic<bool> enabled_;
+  CacheCounters counters_;
+};
+
+}  // namespace ragfs

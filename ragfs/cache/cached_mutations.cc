@@ -1,0 +1,216 @@
+// The writing half of CachedFileSystem: what each operation affects.
+#include <utility>
+
+#include "ragfs/base/pause_point.h"
+#include "ragfs/cache/cached_file_system.h"
+#include "ragfs/cache/cached_target.h"
+#include "ragfs/cache/rules.h"
+
+namespace ragfs {
+namespace {
+
+// Answers that say for certain that the backend did nothing at all would be `false` of a compare; everything else may
+// have changed something, errors too.
+template <typename T>
+bool may_still_land(const Result<T>& result) {
+  return !result && (result.error().code == ErrorCode::timeout || result.error().code == ErrorCode::network);
+}
+
+}  // namespace
+
+// The one way through every mutation: lock and mark, backend, records, provider.
+template <typename T>
+Result<T> CachedFileSystem::mutate(const Context& ctx, MutationPlan plan, const std::function<Result<T>()>& operation,
+                                   const std::function<std::optional<NewValue>(const T&)>& new_value,
+                                   const std::function<void(MutationPlan&)>& complete) {
+  Result<Mutation> mutation = Mutation::begin(*domain_, std::move(plan), ctx.deadline, complete);
+  if (!mutation) return std::unexpected(std::move(mutation.error()));
+  if (!rule_enabled(Rule::kClockAfterBackend)) mutation->settle();
+  RAGFS_PAUSE_POINT("mutation.before_backend");
+  Result<T> result = operation();
+  RAGFS_PAUSE_POINT("mutation.after_backend");
+  if (!result && !rule_enabled(Rule::kFailedMutationRecords)) {
+    mutation->abandon();
+    return result;
+  }
+  if (rule_enabled(Rule::kClockAfterBackend)) {
+    mutation->settle(may_still_land(result), backend_->traits().late_apply_bound_ms);
+  }
+  std::optional<NewValue> value;
+  if (result && new_value) value = new_value(*result);
+  const Result<void> published = mutation->publish(value, ctx.deadline);
+  if (result && !published) return std::unexpected(published.error());
+  return result;
+}
+
+Result<void> CachedFileSystem::mutate_void(const Context& ctx, MutationPlan plan,
+                                           const std::function<Result<void>()>& operation,
+                                           const std::function<void(MutationPlan&)>& complete) {
+  const auto as_value = [&]() -> Result<bool> {
+    Result<void> result = operation();
+    if (!result) return std::unexpected(std::move(result.error()));
+    return true;
+  };
+  Result<bool> done = mutate<bool>(ctx, std::move(plan), as_value, {}, complete);
+  if (!done) return std::unexpected(std::move(done.error()));
+  return {};
+}
+
+Result<void> CachedFileSystem::mutate_file(const Context& ctx, PathView path,
+                                           const std::function<Result<void>()>& operation) {
+  const Target target(*this, path);
+  MutationPlan affected = plan();
+  affected.lock(target.identity_path(), PathLockKind::exact);
+  affected.affect_file(target.identity_path());
+  return mutate_void(ctx, std::move(affected), operation);
+}
+
+Result<void> CachedFileSystem::mutate_path(const Context& ctx, PathView path,
+                                           const std::function<Result<void>()>& operation) {
+  const Target target(*this, path);
+  MutationPlan affected = plan();
+  affected.lock(target.identity_path(), PathLockKind::exact);
+  affected.affect_path(target.identity_path());
+  return mutate_void(ctx, std::move(affected), operation);
+}
+
+Result<void> CachedFileSystem::create(const Context& ctx, PathView path) {
+  return mutate_file(ctx, path, [&] { return backend_->create(ctx, path); });
+}
+
+Result<void> CachedFileSystem::mkdir(const Context& ctx, PathView path, uint32_t mode) {
+  return mutate_path(ctx, path, [&] { return backend_->mkdir(ctx, path, mode); });
+}
+
+Result<void> CachedFileSystem::remove(const Context& ctx, PathView path) {
+  return mutate_path(ctx, path, [&] { return backend_->remove(ctx, path); });
+}
+
+Result<void> CachedFileSystem::truncate(const Context& ctx, PathView path, uint64_t size) {
+  return mutate_file(ctx, path, [&] { return backend_->truncate(ctx, path, size); });
+}
+
+Result<void> CachedFileSystem::touch(const Context& ctx, PathView path) {
+  return mutate_path(ctx, path, [&] { return backend_->touch(ctx, path); });
+}
+
+Result<void> CachedFileSystem::chmod(const Context& ctx, PathView path, uint32_t mode) {
+  return mutate_path(ctx, path, [&] { return backend_->chmod(ctx, path, mode); });
+}
+
+Result<WriteResult> CachedFileSystem::write(const Context& ctx, PathView path, std::string_view data, uint64_t offset,
+                                            WriteFlag flag) {
+  const Target target(*this, path);
+  MutationPlan affected = plan();
+  affected.lock(target.identity_path(), PathLockKind::exact);
+  affected.affect_file(target.identity_path());
+  const bool whole_file = flag == WriteFlag::create || flag == WriteFlag::create_new || flag == WriteFlag::truncate;
+  const bool keeps = whole_file && serves(path) && data.size() <= policy_.config().max_file_size_bytes;
+  return mutate<WriteResult>(
+      ctx, std::move(affected), [&] { return backend_->write(ctx, path, data, offset, flag); },
+      [&](const WriteResult& written) -> std::optional<NewValue> {
+        // Only what the backend confirms: all of the bytes, and that they are all of the file.
+        const bool complete = written.bytes == data.size() && written.meta.size == data.size();
+        if (!keeps || !complete || !written.meta.cacheable) return std::nullopt;
+        return NewValue{target.identity_path(), data, written.meta, {.preferred = policy_.is_preferred(path)}};
+      });
+}
+
+Result<bool> CachedFileSystem::compare_and_write(const Context& ctx, PathView path, std::string_view expected,
+                                                 std::string_view replacement) {
+  const Target target(*this, path);
+  MutationPlan affected = plan();
+  affected.lock(target.identity_path(), PathLockKind::exact);
+  affected.affect_file(target.identity_path());
+  return mutate<bool>(ctx, std::move(affected),
+                      [&] { return backend_->compare_and_write(ctx, path, expected, replacement); });
+}
+
+Result<bool> CachedFileSystem::compare_and_remove(const Context& ctx, PathView path, std::string_view expected) {
+  const Target target(*this, path);
+  MutationPlan affected = plan();
+  affected.lock(target.identity_path(), PathLockKind::exact);
+  affected.affect_path(target.identity_path());
+  return mutate<bool>(ctx, std::move(affected), [&] { return backend_->compare_and_remove(ctx, path, expected); });
+}
+
+Result<void> CachedFileSystem::remove_all(const Context& ctx, PathView path) {
+  const Target target(*this, path);
+  MutationPlan affected = plan();
+  affected.lock(target.identity_path(), PathLockKind::subtree);
+  affected.affect_subtree(target.identity_path());
+  return mutate_void(ctx, std::move(affected), [&] { return backend_->remove_all(ctx, path); });
+}
+
+Result<void> CachedFileSystem::invalidate(const Context& ctx, PathView path) {
+  const Target target(*this, path);
+  MutationPlan affected = plan();
+  affected.lock(target.identity_path(), PathLockKind::subtree);
+  affected.affect_subtree(target.identity_path());
+  return mutate_void(ctx, std::move(affected), [] { return Result<void>{}; });
+}
+
+Result<void> CachedFileSystem::rename(const Context& ctx, PathView from, PathView to) {
+  const Target source(*this, from);
+  const Target target(*this, to);
+  MutationPlan affected = plan();
+  affected.lock(source.identity_path(), PathLockKind::subtree);
+  affected.lock(target.identity_path(), PathLockKind::subtree);
+  return mutate_void(
+      ctx, std::move(affected), [&] { return backend_->rename(ctx, from, to); },
+      [&](MutationPlan& more) {
+        // A file takes exact records, which are let go soon; a directory, or what could not be asked, takes its subtree.
+        const Result<FileInfo> moved = backend_->stat(ctx, from);
+        const bool is_file = moved && moved->kind == FileKind::file;
+        for (const PathView side : {source.identity_path(), target.identity_path()}) {
+          if (is_file) {
+            more.affect_path(side);
+          } else {
+            more.affect_subtree(side);
+          }
+        }
+      });
+}
+
+Result<void> CachedFileSystem::replace(const Context& ctx, PathView from, PathView to) {
+  const Target source(*this, from);
+  const Target target(*this, to);
+  MutationPlan affected = plan();
+  affected.lock(source.identity_path(), PathLockKind::exact);
+  affected.lock(target.identity_path(), PathLockKind::exact);
+  affected.affect_path(source.identity_path());
+  affected.affect_path(target.identity_path());
+  return mutate_void(ctx, std::move(affected), [&] { return backend_->replace(ctx, from, to); });
+}
+
+void CachedFileSystem::plan_missing_ancestors(const Context& ctx, PathView path, const Target& target,
+                                              MutationPlan& plan) const {
+  if (path.is_root()) return;
+  const Result<FileInfo> parent = backend_->stat(ctx, path.parent());
+  // One that exists as a directory proves that all above it do.
+  if (parent && parent->is_dir()) return;
+  plan.affect_ancestors(target.identity_path());
+}
+
+Result<void> CachedFileSystem::ensure_parent_dirs(const Context& ctx, PathView path, uint32_t mode) {
+  const Target target(*this, path);
+  MutationPlan affected = plan();
+  affected.lock(target.identity_path(), PathLockKind::exact);
+  return mutate_void(
+      ctx, std::move(affected), [&] { return backend_->ensure_parent_dirs(ctx, path, mode); },
+      [&](MutationPlan& more) { plan_missing_ancestors(ctx, path, target, more); });
+}
+
+Result<WriteResult> CachedFileSystem::copy(const Context& ctx, PathView from, PathView to) {
+  const Target source(*this, from);
+  const Target target(*this, to);
+  MutationPlan affected = plan();
+  affected.lock(source.identity_path(), PathLockKind::shared);
+  affected.lock(target.identity_path(), PathLockKind::exact);
+  affected.affect_file(target.identity_path());
+  return mutate<WriteResult>(
+      ctx, std::move(affected), [&] { return backend_->copy(ctx, from, to); }, {},
+      [&](MutationPlan& more) { plan_missing_ancestors(ctx, to, target, more); });
+}
+
+}  // namespace ragfs

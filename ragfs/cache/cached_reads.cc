@@ -1,0 +1,256 @@
+// The reading half of CachedFileSystem: hits, misses, merged reads, stat from what is cached.
+#include <algorithm>
+#include <utility>
+
+#include "ragfs/base/pause_point.h"
+#include "ragfs/cache/cached_file_system.h"
+#include "ragfs/cache/cached_target.h"
+#include "ragfs/cache/rules.h"
+
+namespace ragfs {
+namespace {
+
+// A file that changed so shortly before its bytes were read may have changed once more within the same tick of its
+// timestamps: an equal version proves nothing then ("racy git").
+constexpr int64_t kRacyNs = 2'000'000'000;
+
+FileMeta meta_of(const EnvelopeInfo& info) {
+  FileMeta meta;
+  meta.size = info.size;
+  meta.mode = info.mode;
+  meta.mtime_ns = info.mtime_ns;
+  meta.version = std::string(info.version);
+  return meta;
+}
+
+}  // namespace
+
+std::optional<CacheHit> CachedFileSystem::find(const Context& ctx, const Target& target, ObjectKind kind) {
+  std::optional<CacheHit> hit = domain_->lookup(target.at, kind, ctx.deadline);
+  if (!hit || revalidate_ns_ == 0) return hit;
+  if (domain_->age_ns(hit->envelope.info) < revalidate_ns_) return hit;
+  return rule_enabled(Rule::kRevalidate) ? revalidate(ctx, target, *std::move(hit)) : std::move(hit);
+}
+
+// A re-stamping is a fill: its start is taken before the version is read.
+std::optional<CacheHit> CachedFileSystem::revalidate(const Context& ctx, const Target& target, CacheHit hit) {
+  const EnvelopeInfo& info = hit.envelope.info;
+  if (info.kind != ObjectKind::file || info.version.empty()) return std::nullopt;
+  const std::optional<CoherenceDomain::Fill> fill = domain_->begin_fill();
+  if (!fill) return std::nullopt;
+  const Result<std::string> version = backend_->version(ctx, target.path);
+  const bool racy = info.filled_at_ns - info.mtime_ns < kRacyNs;
+  if (racy || !version || *version != info.version) {
+    domain_->counters().add(CacheCounter::revalidate_failed);
+    return std::nullopt;
+  }
+  domain_->counters().add(CacheCounter::revalidated);
+  domain_->store(target.at, ObjectKind::file, *fill, meta_of(info), hit.envelope.payload,
+                 {.preferred = policy_.is_preferred(target.path)}, ctx.deadline);
+  return hit;
+}
+
+template <typename T>
+Result<T> CachedFileSystem::coalesce(
+    const Context& ctx, const Target& target, ObjectKind kind, InflightTable<T>& flights,
+    const std::function<Result<T>(const CoherenceDomain::Fill*, const std::function<void(const Result<T>&)>&)>& read) {
+  const auto nobody = [](const Result<T>&) {};
+  // Before anything else: what this reader must not be older than.
+  const Observation seen = domain_->observe_for(target.at, kind, 0);
+  std::optional<CoherenceDomain::Fill> fill = domain_->begin_fill();
+  const bool joins = !ctx.bypass_cache && fill && !(seen.running() && rule_enabled(Rule::kNoJoinWhileRunning));
+  if (joins) {
+    auto entry = flights.enter(domain_->key(target.at, kind), seen.newest(), fill->start(), fill->epoch());
+    if (entry.role == InflightTable<T>::Role::leader) {
+      RAGFS_PAUSE_POINT("flight.leads");
+      return read(&*fill, [&](const Result<T>& result) { entry.lead->publish(result); });
+    }
+    if (entry.role == InflightTable<T>::Role::follower) {
+      fill.reset();  // nothing will be filled: older records need not wait for this reader
+      return flights.follow(*entry.flight, ctx.deadline);
+    }
+  }
+  Result<CoherenceDomain::DirectRead> place = domain_->enter_direct_read(ctx.deadline);
+  if (!place) return std::unexpected(std::move(place.error()));
+  return read(fill ? &*fill : nullptr, nobody);
+}
+
+Result<FileContent> CachedFileSystem::lead_file(const Context& ctx, const Target& target,
+                                                const CoherenceDomain::Fill* fill,
+                                                const std::function<void(const Result<FileContent>&)>& publish) {
+  RAGFS_PAUSE_POINT("fill.before_backend_read");
+  Result<FileContent> content = backend_->read_file(ctx, target.path);
+  RAGFS_PAUSE_POINT("fill.after_backend_read");
+  publish(content);
+  if (fill == nullptr) return content;
+  if (!content) {
+    const bool absent = content.error().code == ErrorCode::not_found || !rule_enabled(Rule::kNegativeTrueNotFound);
+    if (absent && policy_.remembers_absence(target.path)) {
+      domain_->remember_absent(target.at, *fill, policy_.config().negative_ttl_ms);
+    }
+    return content;
+  }
+  counters_.add(CacheCounter::bytes_from_backend, content->data.size());
+  if (content->meta.cacheable && content->data.size() <= policy_.config().max_file_size_bytes) {
+    domain_->store(target.at, ObjectKind::file, *fill, content->meta, content->data.view(),
+                   {.preferred = policy_.is_preferred(target.path)}, ctx.deadline);
+  }
+  return content;
+}
+
+Result<FileContent> CachedFileSystem::read_through(const Context& ctx, const Target& target) {
+  return coalesce<FileContent>(
+      ctx, target, ObjectKind::file, domain_->file_flights(),
+      [&](const CoherenceDomain::Fill* fill, const auto& publish) { return lead_file(ctx, target, fill, publish); });
+}
+
+Result<Bytes> CachedFileSystem::read(const Context& ctx, PathView path, uint64_t offset, uint64_t size) {
+  if (!serves(path)) {
+    counters_.add(CacheCounter::bypass);
+    return backend_->read(ctx, path, offset, size);
+  }
+  const Target target(*this, path);
+  if (ctx.bypass_cache) {
+    counters_.add(CacheCounter::bypass);
+  } else {
+    if (std::optional<CacheHit> hit = find(ctx, target, ObjectKind::file)) {
+      counters_.add(CacheCounter::file_hit);
+      const Bytes payload = hit->payload();
+      return payload.slice(offset, size == 0 ? SIZE_MAX : size);
+    }
+    if (domain_->known_absent(target.at)) {
+      counters_.add(CacheCounter::negative_hit);
+      return fail(ErrorCode::not_found, std::string(path.text()));
+    }
+    counters_.add(CacheCounter::file_miss);
+  }
+  if (offset != 0 || size != 0) return backend_->read(ctx, path, offset, size);
+  Result<FileContent> content = read_through(ctx, target);
+  if (!content) return std::unexpected(std::move(content.error()));
+  return std::move(content->data);
+}
+
+Result<FileContent> CachedFileSystem::read_file(const Context& ctx, PathView path) {
+  if (!serves(path)) {
+    counters_.add(CacheCounter::bypass);
+    return backend_->read_file(ctx, path);
+  }
+  const Target target(*this, path);
+  if (!ctx.bypass_cache) {
+    if (std::optional<CacheHit> hit = find(ctx, target, ObjectKind::file)) {
+      counters_.add(CacheCounter::file_hit);
+      return FileContent{hit->payload(), meta_of(hit->envelope.info)};
+    }
+    counters_.add(CacheCounter::file_miss);
+  }
+  return read_through(ctx, target);
+}
+
+Result<SharedListing> CachedFileSystem::lead_listing(const Context& ctx, const Target& target,
+                                                     const CoherenceDomain::Fill* fill,
+                                                     const std::function<void(const Result<SharedListing>&)>& publish) {
+  RAGFS_PAUSE_POINT("fill.before_backend_list");
+  Result<std::vector<FileInfo>> entries = backend_->read_dir(ctx, target.path);
+  RAGFS_PAUSE_POINT("fill.after_backend_list");
+  if (!entries) {
+    Result<SharedListing> failed = std::unexpected(std::move(entries.error()));
+    publish(failed);
+    return failed;
+  }
+  // RAGFS's own lock files never show, so taking and releasing a lock leaves cached listings right.
+  std::erase_if(*entries, [](const FileInfo& entry) { return is_internal_lock_name(entry.name); });
+  sort_entries(*entries);
+  const bool aliased = std::ranges::any_of(*entries, [](const FileInfo& entry) { return entry.aliased; });
+  Result<SharedListing> listing = std::make_shared<const std::vector<FileInfo>>(*std::move(entries));
+  publish(listing);
+  if (fill == nullptr || aliased) return listing;
+  const std::string packed = pack_listing(**listing);
+  if (packed.size() <= policy_.config().max_listing_bytes) {
+    domain_->store(target.at, ObjectKind::listing, *fill, FileMeta{}, packed, {.preferred = true}, ctx.deadline);
+  }
+  return listing;
+}
+
+Result<SharedListing> CachedFileSystem::list_through(const Context& ctx, const Target& target) {
+  return coalesce<SharedListing>(
+      ctx, target, ObjectKind::listing, domain_->listing_flights(),
+      [&](const CoherenceDomain::Fill* fill, const auto& publish) { return lead_listing(ctx, target, fill, publish); });
+}
+
+Result<SharedListing> CachedFileSystem::list(const Context& ctx, PathView path) {
+  const Target target(*this, path);
+  if (ctx.bypass_cache) {
+    counters_.add(CacheCounter::bypass);
+    return list_through(ctx, target);
+  }
+  if (std::optional<CacheHit> hit = find(ctx, target, ObjectKind::listing)) {
+    if (const auto view = ListingView::parse(hit->envelope.payload, false)) {
+      counters_.add(CacheCounter::directory_hit);
+      return std::make_shared<const std::vector<FileInfo>>(view->entries());
+    }
+  }
+  counters_.add(CacheCounter::directory_miss);
+  return list_through(ctx, target);
+}
+
+Result<std::vector<FileInfo>> CachedFileSystem::read_dir(const Context& ctx, PathView path) {
+  if (!serves(path)) {
+    counters_.add(CacheCounter::bypass);
+    Result<std::vector<FileInfo>> entries = backend_->read_dir(ctx, path);
+    if (entries) std::erase_if(*entries, [](const FileInfo& entry) { return is_internal_lock_name(entry.name); });
+    return entries;
+  }
+  Result<SharedListing> listing = list(ctx, path);
+  if (!listing) return std::unexpected(std::move(listing.error()));
+  return **listing;
+}
+
+CachedFileSystem::Known CachedFileSystem::stat_from_cache(const Context& ctx, PathView path, FileInfo& info) {
+  if (path.is_root() || ctx.bypass_cache || !serves(path)) return Known::unknown;
+  const Target target(*this, path);
+  if (const std::optional<CacheHit> hit = find(ctx, target, ObjectKind::file)) {
+    const EnvelopeInfo& found = hit->envelope.info;
+    info = FileInfo{.name = std::string(path.name()),
+                    .size = found.size,
+                    .mode = found.mode,
+                    .mtime_ns = found.mtime_ns,
+                    .kind = FileKind::file};
+    return Known::present;
+  }
+  if (!serves(path.parent())) return Known::unknown;
+  const Target parent(*this, path.parent());
+  const std::optional<CacheHit> listing = find(ctx, parent, ObjectKind::listing);
+  if (!listing) return Known::unknown;
+  const std::optional<ListingView> view = ListingView::parse(listing->envelope.payload, false);
+  if (!view) return Known::unknown;
+  if (std::optional<FileInfo> entry = view->find(path.name())) {
+    const bool plain = entry->kind != FileKind::other || !rule_enabled(Rule::kStatPlainEntries);
+    if (!plain) return Known::unknown;
+    info = *std::move(entry);
+    return Known::present;
+  }
+  const bool proves = backend_->traits().listings_prove_absence && view->size() > 0;
+  return proves ? Known::absent : Known::unknown;
+}
+
+Result<FileInfo> CachedFileSystem::stat(const Context& ctx, PathView path) {
+  FileInfo info;
+  const Known known = stat_from_cache(ctx, path, info);
+  if (known == Known::unknown) {
+    counters_.add(CacheCounter::stat_miss);
+    return backend_->stat(ctx, path);
+  }
+  counters_.add(CacheCounter::stat_hit);
+  if (known == Known::absent) return fail(ErrorCode::not_found, std::string(path.text()));
+  return info;
+}
+
+Result<bool> CachedFileSystem::exists(const Context& ctx, PathView path) {
+  FileInfo info;
+  const Known known = stat_from_cache(ctx, path, info);
+  counters_.add(known == Known::unknown ? CacheCounter::stat_miss : CacheCounter::stat_hit);
+  if (known == Known::unknown) return backend_->exists(ctx, path);
+  return known == Known::present;
+}
+
+}  // namespace ragfs

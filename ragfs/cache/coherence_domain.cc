@@ -1,0 +1,298 @@
+#include "ragfs/cache/coherence_domain.h"
+
+#include <fmt/format.h>
+
+#include <random>
+#include <utility>
+
+#include "ragfs/base/pause_point.h"
+#include "ragfs/cache/rules.h"
+#include "ragfs/cache/settler.h"
+
+namespace ragfs {
+namespace {
+
+constexpr int64_t kNsPerMs = 1'000'000;
+constexpr uint32_t kVerifyOneIn = 1024;
+// An object that claims to be filled later than now by more than this was written under a wall clock that has since
+// stepped back; how old it is cannot be known, so it counts as expired.
+constexpr int64_t kClockStepSlackNs = 1'000'000'000;
+
+uint64_t random_u64() {
+  std::random_device device;
+  return uint64_t{device()} << 32 | device();
+}
+
+Result<void> in_range(std::string_view field, int64_t value, int64_t least, int64_t most) {
+  if (value >= least && value <= most) return {};
+  return fail(ErrorCode::config, fmt::format("{}: {} is not allowed; it must be {} to {}", field, value, least, most));
+}
+
+}  // namespace
+
+Result<void> CoherenceConfig::validate() const {
+  constexpr int64_t kDayMs = 86'400'000;
+  if (name_space.empty()) return fail(ErrorCode::config, "namespace: must not be empty");
+  if (auto ok = in_range("default_ttl_ms", default_ttl_ms, 0, 3650 * kDayMs); !ok) return ok;
+  if (auto ok = in_range("mutation_lock_timeout_ms", mutation_lock_timeout_ms, 1, kDayMs); !ok) return ok;
+  if (auto ok = in_range("retry_first_ms", retry_first_ms, 1, kDayMs); !ok) return ok;
+  if (auto ok = in_range("retry_most_ms", retry_most_ms, retry_first_ms, kDayMs); !ok) return ok;
+  if (auto ok = in_range("sweep_interval_ms", sweep_interval_ms, 0, kDayMs); !ok) return ok;
+  return guard.validate();
+}
+
+CoherenceDomain::Fill::Fill(Fill&& other) noexcept
+    : domain_(std::exchange(other.domain_, nullptr)), fill_(other.fill_), epoch_(other.epoch_) {}
+
+CoherenceDomain::Fill::~Fill() {
+  if (domain_ == nullptr) return;
+  domain_->fills_.end(fill_);
+  domain_->settler_->fill_ended();
+}
+
+CoherenceDomain::CoherenceDomain(CoherenceConfig config, std::shared_ptr<CacheProvider> provider, const Clock& clock)
+    : config_(std::move(config)),
+      clock_(clock),
+      wall_offset_ns_(clock.wall_ns() - clock.monotonic_ns()),
+      seed_(random_u64()),
+      keys_(config_.name_space),
+      provider_(std::move(provider), config_.guard),
+      table_(config_.table),
+      fills_(table_, config_.max_fills),
+      file_flights_(config_.inflight),
+      listing_flights_(config_.inflight),
+      negatives_(clock, config_.max_negative_entries),
+      epoch_(random_u64() | 1),
+      settler_(std::make_unique<Settler>(*this)) {}
+
+CoherenceDomain::~CoherenceDomain() = default;
+
+std::shared_ptr<BackendDomain> CoherenceDomain::backend(std::string_view identity) {
+  const uint64_t identity_hash = hash64(identity);
+  MutexLock lock(backends_mutex_);
+  std::shared_ptr<BackendDomain>& known = backends_[identity_hash];
+  if (!known) known = std::make_shared<BackendDomain>(identity_hash, hash64(identity, seed_));
+  return known;
+}
+
+std::shared_ptr<BackendDomain> CoherenceDomain::backend_by_hash(uint64_t identity_hash) const {
+  MutexLock lock(backends_mutex_);
+  const auto found = backends_.find(identity_hash);
+  return found == backends_.end() ? nullptr : found->second;
+}
+
+Observation CoherenceDomain::observe(const CachePath& at, ObjectKind kind) const {
+  return table_.observe(at.trail, kind);
+}
+
+Observation CoherenceDomain::observe_for(const CachePath& at, ObjectKind kind, uint64_t stamp) const {
+  const Observation seen = table_.observe(at.trail, kind);
+  if (seen.exact || (!seen.running() && seen.newest() <= stamp)) return seen;
+  return table_.observe_exactly(at.trail, kind);
+}
+
+bool CoherenceDomain::wants_verification() {
+  if (!provider_.capabilities().zero_copy || config_.verify_dram == VerifyDram::always) return true;
+  if (config_.verify_dram == VerifyDram::off) return false;
+  thread_local uint32_t hits = 0;
+  return ++hits % kVerifyOneIn == 0;
+}
+
+std::optional<DecodedEnvelope> CoherenceDomain::open_object(const CachePath& at, ObjectKind kind, const CacheKey& key,
+                                                            const Bytes& object, Deadline deadline) {
+  std::optional<DecodedEnvelope> decoded = decode_envelope(object.view(), wants_verification());
+  if (decoded && decoded->info.kind == kind && decoded->info.identity_hash == at.backend->identity_hash &&
+      decoded->info.path == at.path.text()) {
+    return decoded;
+  }
+  counters_.add(CacheCounter::damaged);
+  (void)provider_.erase(key, deadline);  // best effort: the object is refused either way
+  return std::nullopt;
+}
+
+bool CoherenceDomain::refused_by_epoch_or_age(const EnvelopeInfo& info, uint64_t epoch_before) {
+  const uint64_t current = rule_enabled(Rule::kEpochAfterGet) ? epoch() : epoch_before;
+  if (info.epoch != current && rule_enabled(Rule::kEpochOnHit)) {
+    counters_.add(CacheCounter::stale_epoch);
+    return true;
+  }
+  if (info.expires_at_ns == 0) return false;
+  const int64_t now = now_ns();
+  if (now < info.expires_at_ns && info.filled_at_ns <= now + kClockStepSlackNs) return false;
+  counters_.add(CacheCounter::expired);
+  return true;
+}
+
+namespace {
+
+// What remains when a rule is taken out by a test is kept apart from the rule itself.
+bool stamp_passes(const Observation& seen, uint64_t stamp) {
+  if (seen.running()) return false;
+  const bool own = stamp >= seen.own.value || !rule_enabled(Rule::kStampCheck);
+  return own && stamp >= seen.above.value;
+}
+
+}  // namespace
+
+void CoherenceDomain::count_refusal(const Observation& seen, uint64_t stamp) {
+  if (seen.running()) {
+    counters_.add(CacheCounter::running_refused);
+  } else if (stamp < seen.above.value) {
+    counters_.add(CacheCounter::stale_generation);
+  } else {
+    counters_.add(CacheCounter::stale_record);
+  }
+}
+
+std::optional<CacheHit> CoherenceDomain::lookup(const CachePath& at, ObjectKind kind, Deadline deadline) {
+  const CacheKey object_key = key(at, kind);
+  const bool records_first = rule_enabled(Rule::kRecordsBeforeGet);
+  Observation seen;
+  if (records_first) seen = observe(at, kind);
+  const uint64_t epoch_before = epoch();
+  RAGFS_PAUSE_POINT("lookup.before_get");
+  GetResult got = provider_.get(object_key, deadline);
+  RAGFS_PAUSE_POINT("lookup.after_get");
+  if (!got || !got->has_value()) return std::nullopt;
+  Bytes& object = **got;
+  std::optional<DecodedEnvelope> opened = open_object(at, kind, object_key, object, deadline);
+  if (!opened) return std::nullopt;
+  if (!records_first) seen = observe(at, kind);
+  if (refused_by_epoch_or_age(opened->info, epoch_before)) return std::nullopt;
+
+  const std::atomic<uint64_t>* note = object.note();
+  const bool noted = seen.shard_tag != 0 && note != nullptr && note->load(std::memory_order_acquire) == seen.shard_tag;
+  if (stamp_passes(seen, opened->info.stamp) || noted) return CacheHit{std::move(object), *opened};
+  if (seen.exact) {
+    count_refusal(seen, opened->info.stamp);
+    return std::nullopt;
+  }
+  return lookup_exactly(at, kind, object_key, deadline);
+}
+
+std::optional<CacheHit> CoherenceDomain::lookup_exactly(const CachePath& at, ObjectKind kind, const CacheKey& key,
+                                                        Deadline deadline) {
+  const Observation seen = table_.observe_exactly(at.trail, kind);
+  const uint64_t epoch_before = epoch();
+  // Again: what the first get returned may have been let go between its look-up and now.
+  GetResult got = provider_.get(key, deadline);
+  if (!got || !got->has_value()) return std::nullopt;
+  Bytes& object = **got;
+  std::optional<DecodedEnvelope> opened = open_object(at, kind, key, object, deadline);
+  if (!opened || refused_by_epoch_or_age(opened->info, epoch_before)) return std::nullopt;
+  if (!stamp_passes(seen, opened->info.stamp)) {
+    count_refusal(seen, opened->info.stamp);
+    return std::nullopt;
+  }
+  // As long as the shard's tag stays the same, no mutation that covers the path happened: the next hit may skip this.
+  if (std::atomic<uint64_t>* note = object.note(); note != nullptr && seen.shard_tag != 0) {
+    note->store(seen.shard_tag, std::memory_order_release);
+  }
+  return CacheHit{std::move(object), *opened};
+}
+
+std::optional<CoherenceDomain::Fill> CoherenceDomain::begin_fill() {
+  const std::optional<FillRegistry::Fill> fill = fills_.begin();
+  if (!fill) return std::nullopt;
+  return Fill(this, *fill, epoch());
+}
+
+int64_t CoherenceDomain::expiry_ns(int64_t filled_at_ns) const {
+  return config_.default_ttl_ms == 0 ? 0 : filled_at_ns + config_.default_ttl_ms * kNsPerMs;
+}
+
+void CoherenceDomain::store(const CachePath& at, ObjectKind kind, const Fill& fill, const FileMeta& meta,
+                            std::string_view payload, const PutOptions& options, Deadline deadline) {
+  const Observation seen = observe_for(at, kind, fill.start());
+  if ((seen.running() || seen.newest() > fill.start()) && rule_enabled(Rule::kFillCheck)) {
+    counters_.add(CacheCounter::fill_refused);
+    return;
+  }
+  RAGFS_PAUSE_POINT("fill.before_put");
+  EnvelopeInfo info;
+  info.kind = kind;
+  info.identity_hash = at.backend->identity_hash;
+  info.epoch = rule_enabled(Rule::kFillEpochAtStart) ? fill.epoch() : epoch();
+  info.stamp = fill.start();
+  info.filled_at_ns = now_ns();
+  info.expires_at_ns = expiry_ns(info.filled_at_ns);
+  info.scope_generation = seen.above.value;
+  info.size = meta.size;
+  info.mtime_ns = meta.mtime_ns;
+  info.mode = meta.mode;
+  info.path = at.path.text();
+  info.version = meta.version;
+  const std::string header = encode_envelope(info, payload);
+  PutOptions put_options = options;
+  put_options.ttl_ms = config_.default_ttl_ms;
+  const Result<void> stored = provider_.put(key(at, kind), {header, payload}, put_options, deadline);
+  if (stored) {
+    counters_.add(CacheCounter::fill);
+    return;
+  }
+  counters_.add(CacheCounter::fill_failed);
+  if (outcome_unknown(stored.error())) mark_unknown_put(RecordPath(at.backend->root_id, at.path), kind);
+}
+
+void CoherenceDomain::mark_unknown_put(const RecordPath& record, ObjectKind kind) {
+  counters_.add(CacheCounter::unknown_put);
+  if (!rule_enabled(Rule::kUnknownPutMarks)) return;
+  // The late copy carries the envelope of this call, so it is refused by its own expiry at the latest then.
+  const bool expires = config_.default_ttl_ms > 0 && rule_enabled(Rule::kMarkUntilExpiry);
+  const int64_t until_ns = expires ? clock_.monotonic_ns() + config_.default_ttl_ms * kNsPerMs : INT64_MAX;
+  table_.mark(record, kind, until_ns);
+  if (table_.overflowed()) new_epoch();
+}
+
+bool CoherenceDomain::known_absent(const CachePath& at) {
+  if (negatives_.size() == 0) return false;
+  const Observation as_file = table_.observe_exactly(at.trail, ObjectKind::file);
+  const Observation as_listing = table_.observe_exactly(at.trail, ObjectKind::listing);
+  const std::optional<uint64_t> start = negatives_.find(at.trail.self());
+  if (!start) return false;
+  if (!rule_enabled(Rule::kNegativeRecord)) return true;
+  if (as_file.running() || as_listing.running()) return false;
+  return *start >= as_file.newest() && *start >= as_listing.newest();
+}
+
+void CoherenceDomain::remember_absent(const CachePath& at, const Fill& fill, int64_t ttl_ms) {
+  const Observation as_file = observe_for(at, ObjectKind::file, fill.start());
+  const Observation as_listing = observe_for(at, ObjectKind::listing, fill.start());
+  if (as_file.running() || as_listing.running()) return;
+  if (as_file.newest() > fill.start() || as_listing.newest() > fill.start()) return;
+  if (fill.epoch() != epoch()) return;
+  RAGFS_PAUSE_POINT("negative.before_remember");
+  negatives_.remember(at.trail.self(), fill.start(), ttl_ms);
+}
+
+void CoherenceDomain::new_epoch() {
+  counters_.add(CacheCounter::new_epoch);
+  uint64_t next = random_u64() | 1;
+  while (next == epoch()) next = random_u64() | 1;
+  // First the epoch, which refuses every object, then the records that are not needed any more.
+  epoch_.store(next, std::memory_order_seq_cst);
+  table_.reset();
+  negatives_.clear();
+}
+
+Result<CoherenceDomain::DirectRead> CoherenceDomain::enter_direct_read(Deadline deadline) {
+  const Deadline until = Deadline::earlier(deadline, Deadline::in_ms(config_.inflight.follower_timeout_ms));
+  MutexLock lock(direct_mutex_);
+  while (direct_reads_ >= config_.max_direct_reads) {
+    if (!direct_free_.wait_until(direct_mutex_, until) && direct_reads_ >= config_.max_direct_reads) {
+      counters_.add(CacheCounter::gate_timeout);
+      return fail(ErrorCode::timeout, "too many reads wait for the backend");
+    }
+  }
+  ++direct_reads_;
+  counters_.add(CacheCounter::direct_read);
+  return DirectRead(this);
+}
+
+void CoherenceDomain::leave_direct_read() {
+  MutexLock lock(direct_mutex_);
+  --direct_reads_;
+  direct_free_.notify_one();
+}
+
+}  // namespace ragfs

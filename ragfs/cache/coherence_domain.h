@@ -1,0 +1,232 @@
+// CoherenceDomain: what all cached mounts of one namespace in one process share, and the read side of the protocol.
+//
+// Property: no read that starts after a mutation returned gives older bytes, and reads of one path never go back.
+//
+// How a read decides (docs/design.md 3.3). (1) observe the records over the path; (2) get the object; (3) it is a hit
+// only if it is an intact envelope of this very path, of the epoch that is current *now*, not expired, nothing that
+// covers the path was running at (1), and its stamp is not below a record seen at (1). Records are looked up before the
+// get: one that was settled and dropped in between was dropped only after the provider had confirmed the erase, so the
+// get cannot see what it refused. When only a shared bucket refuses, the exact records are looked up and the get is made
+// again. So a deletion that failed, or that a slow fill undid, is refused by its stamp: correctness inside the process
+// never depends on a provider call having succeeded.
+//
+// A fill (3.4) registers, takes the clock as its stamp and the epoch, reads the backend, and stores only if nothing
+// newer was recorded; the race between that check and the put is closed by (3). Mutations are in mutation.h; letting
+// records go and retrying erases is in settler.h.
+// Thread-safety: all methods may be called from any thread.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ragfs/base/clock.h"
+#include "ragfs/base/sync.h"
+#include "ragfs/cache/cache_counters.h"
+#include "ragfs/cache/envelope.h"
+#include "ragfs/cache/fill_registry.h"
+#include "ragfs/cache/guarded_provider.h"
+#include "ragfs/cache/inflight.h"
+#include "ragfs/cache/key_space.h"
+#include "ragfs/cache/listing_codec.h"
+#include "ragfs/cache/mutation_table.h"
+#include "ragfs/cache/negative_cache.h"
+#include "ragfs/fs/file_system.h"
+#include "ragfs/fs/path_lock_table.h"
+
+namespace ragfs {
+
+class Settler;
+
+enum class FailureMode : uint8_t {
+  bypass,  // a mutation whose cache update failed succeeds; the record refuses what is stale
+  strict,  // it is answered with cache_not_updated; with the breaker open it is refused before the backend
+};
+enum class VerifyDram : uint8_t { off, sample, always };
+
+struct CoherenceConfig {
+  std::string name_space = "openviking";
+  FailureMode failure_mode = FailureMode::bypass;
+  int64_t default_ttl_ms = 0;          // logical expiry of objects; 0 = none
+  VerifyDram verify_dram = VerifyDram::sample;  // checksum of in-process hits; sample = 1 of 1,024
+  int64_t mutation_lock_timeout_ms = 30'000;    // for calls without a deadline
+  size_t max_fills = 4096;             // running at once; beyond, reads do not fill
+  size_t max_direct_reads = 256;       // backend reads at once that could join no flight
+  size_t max_negative_entries = 65'536;
+  size_t max_pending = 65'536;         // erases waiting for a retry or for older fills
+  int64_t retry_first_ms = 50;         // pause before a failed erase is made again; doubles with jitter
+  int64_t retry_most_ms = 5'000;
+  int64_t sweep_interval_ms = 30'000;  // an enumerating provider is swept of what records cover; 0 = only when many
+  size_t sweep_records = 4'096;        // subtree records that make a sweep due at once
+  MutationTableLimits table;
+  InflightLimits inflight;
+  GuardConfig guard;
+
+  // Errors: config, naming field, value and what is allowed.
+  Result<void> validate() const;
+};
+
+// What a backend identity needs inside the domain. Mounts of one identity share it.
+struct BackendDomain {
+  BackendDomain(uint64_t identity_hash_in, uint64_t root_id_in) : identity_hash(identity_hash_in), root_id(root_id_in) {}
+  const uint64_t identity_hash;  // stable: part of keys and envelopes
+  const uint64_t root_id;        // seeded per process: where path trails begin
+  PathLockTable mutation_locks;
+};
+
+// A path of one backend, with all that a look-up needs. The view must outlive it.
+struct CachePath {
+  CachePath(const BackendDomain& backend_in, PathView path_in)
+      : backend(&backend_in), path(path_in), trail(backend_in.root_id, path_in) {}
+  const BackendDomain* backend;
+  PathView path;  // in the backend's identity
+  PathTrail trail;
+};
+
+struct CacheHit {
+  Bytes object;  // keeps the views of `envelope` alive
+  DecodedEnvelope envelope;
+  Bytes payload() const { return object.slice(object.size() - envelope.payload.size()); }
+};
+
+using SharedListing = std::shared_ptr<const std::vector<FileInfo>>;
+
+class CoherenceDomain {
+ public:
+  // A fill that runs. Ends when destroyed.
+  class Fill {
+   public:
+    Fill(Fill&& other) noexcept;
+    Fill(const Fill&) = delete;
+    Fill& operator=(const Fill&) = delete;
+    Fill& operator=(Fill&&) = delete;
+    ~Fill();
+    uint64_t start() const { return fill_.start; }
+    uint64_t epoch() const { return epoch_; }
+
+   private:
+    friend class CoherenceDomain;
+    Fill(CoherenceDomain* domain, FillRegistry::Fill fill, uint64_t epoch)
+        : domain_(domain), fill_(fill), epoch_(epoch) {}
+    CoherenceDomain* domain_;
+    FillRegistry::Fill fill_;
+    uint64_t epoch_;
+  };
+
+  // `config` must be valid.
+  CoherenceDomain(CoherenceConfig config, std::shared_ptr<CacheProvider> provider, const Clock& clock = Clock::system());
+  // Ends the background thread. All calls must have returned.
+  ~CoherenceDomain();
+  CoherenceDomain(const CoherenceDomain&) = delete;
+  CoherenceDomain& operator=(const CoherenceDomain&) = delete;
+
+  // The shared state of a backend identity; made at the first call. Identities are never forgotten in a life: their
+  // objects may still be in the provider.
+  std::shared_ptr<BackendDomain> backend(std::string_view identity);
+  // By the hash that envelopes carry; nullptr for identities that this process has not met.
+  std::shared_ptr<BackendDomain> backend_by_hash(uint64_t identity_hash) const;
+
+  CacheKey key(const CachePath& at, ObjectKind kind) const {
+    return keys_.key(kind, at.backend->identity_hash, at.path);
+  }
+
+  // What the records say about `at` now.
+  Observation observe(const CachePath& at, ObjectKind kind) const;
+  // As observe(), but when the buckets' bound is above `stamp` or running, the exact records decide.
+  Observation observe_for(const CachePath& at, ObjectKind kind, uint64_t stamp) const;
+
+  // The object of `at` if it may be served. `now_ns` of its age: see age_ns().
+  std::optional<CacheHit> lookup(const CachePath& at, ObjectKind kind, Deadline deadline);
+  // Nanoseconds since the object was filled, on this life's clock.
+  int64_t age_ns(const EnvelopeInfo& info) const { return now_ns() - info.filled_at_ns; }
+
+  // Begins a fill; nothing when the bound on running fills is reached (the read then goes on without filling).
+  std::optional<Fill> begin_fill();
+  // Stores what a backend read gave, unless a mutation came between. The caller has checked policy and size.
+  void store(const CachePath& at, ObjectKind kind, const Fill& fill, const FileMeta& meta, std::string_view payload,
+             const PutOptions& options, Deadline deadline);
+
+  // True when `at` is remembered as absent.
+  bool known_absent(const CachePath& at);
+  void remember_absent(const CachePath& at, const Fill& fill, int64_t ttl_ms);
+
+  // A put of `record`'s key has an unknown outcome: it may land at any later time (3.5).
+  void mark_unknown_put(const RecordPath& record, ObjectKind kind);
+
+  // Refuses every object written until now.
+  void new_epoch();
+  uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
+
+  // Nanoseconds since 1970 on a clock that only grows inside this life (the wall clock at start + monotonic time).
+  int64_t now_ns() const { return wall_offset_ns_ + clock_.monotonic_ns(); }
+
+  const CoherenceConfig& config() const { return config_; }
+  const Clock& clock() const { return clock_; }
+  MutationTable& table() { return table_; }
+  FillRegistry& fills() { return fills_; }
+  GuardedProvider& provider() { return provider_; }
+  InflightTable<FileContent>& file_flights() { return file_flights_; }
+  InflightTable<SharedListing>& listing_flights() { return listing_flights_; }
+  NegativeCache& negatives() { return negatives_; }
+  Settler& settler() { return *settler_; }
+  CacheCounters& counters() { return counters_; }
+  int64_t expiry_ns(int64_t filled_at_ns) const;
+
+  // A place for a backend read that could join no flight. Errors: timeout.
+  class DirectRead;
+  Result<DirectRead> enter_direct_read(Deadline deadline);
+
+ private:
+  bool wants_verification();
+  // The envelope in `object` if it is intact and of this path; else the object is dropped.
+  std::optional<DecodedEnvelope> open_object(const CachePath& at, ObjectKind kind, const CacheKey& key,
+                                             const Bytes& object, Deadline deadline);
+  bool refused_by_epoch_or_age(const EnvelopeInfo& info, uint64_t epoch_before);
+  void count_refusal(const Observation& seen, uint64_t stamp);
+  // The second half of a look-up whose bucket refused: exact records, another get.
+  std::optional<CacheHit> lookup_exactly(const CachePath& at, ObjectKind kind, const CacheKey& key, Deadline deadline);
+  void leave_direct_read();
+
+  const CoherenceConfig config_;
+  const Clock& clock_;
+  const int64_t wall_offset_ns_;
+  const uint64_t seed_;
+  KeySpace keys_;
+  GuardedProvider provider_;
+  MutationTable table_;
+  FillRegistry fills_;
+  InflightTable<FileContent> file_flights_;
+  InflightTable<SharedListing> listing_flights_;
+  NegativeCache negatives_;
+  CacheCounters counters_;
+  std::atomic<uint64_t> epoch_;
+
+  mutable Mutex backends_mutex_;
+  std::map<uint64_t, std::shared_ptr<BackendDomain>> backends_ RAGFS_GUARDED_BY(backends_mutex_);
+
+  Mutex direct_mutex_;
+  CondVar direct_free_;
+  size_t direct_reads_ RAGFS_GUARDED_BY(direct_mutex_) = 0;
+
+  std::unique_ptr<Settler> settler_;
+};
+
+class CoherenceDomain::DirectRead {
+ public:
+  explicit DirectRead(CoherenceDomain* domain) : domain_(domain) {}
+  DirectRead(DirectRead&& other) noexcept : domain_(std::exchange(other.domain_, nullptr)) {}
+  DirectRead(const DirectRead&) = delete;
+  DirectRead& operator=(const DirectRead&) = delete;
+  DirectRead& operator=(DirectRead&&) = delete;
+  ~DirectRead() {
+    if (domain_ != nullptr) domain_->leave_direct_read();
+  }
+
+ private:
+  CoherenceDomain* domain_;
+};
+
+}  // namespace ragfs

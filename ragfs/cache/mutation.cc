@@ -1,0 +1,244 @@
+#include "ragfs/cache/mutation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "ragfs/base/pause_point.h"
+#include "ragfs/cache/rules.h"
+
+namespace ragfs {
+
+MutationPlan::MutationPlan(const CoherenceDomain& domain, std::shared_ptr<BackendDomain> backend,
+                           const FileSystemTraits& traits)
+    : domain_(domain), backend_(std::move(backend)), traits_(traits) {
+  objects_.reserve(4);
+}
+
+void MutationPlan::add(PathView path, ObjectKind kind) {
+  CachePath at(*backend_, path);
+  const CacheKey key = domain_.key(at, kind);
+  // A listing may be affected from two sides (rename in one directory): once is enough.
+  const bool known = std::ranges::any_of(objects_, [&](const AffectedObject& object) { return object.key == key; });
+  if (!known) objects_.push_back({RecordPath(backend_->root_id, path), kind, key});
+}
+
+void MutationPlan::add_listings_above(PathView path) {
+  if (path.is_root()) return;
+  const PathView parent = path.parent();
+  if (rule_enabled(Rule::kParentListing)) add(parent, ObjectKind::listing);
+  if (traits_.directory_times && !parent.is_root() && rule_enabled(Rule::kGrandparentListing)) {
+    add(parent.parent(), ObjectKind::listing);
+  }
+  if (traits_.implicit_directories) affect_ancestors(path);
+}
+
+void MutationPlan::affect_path(PathView path) {
+  add(path, ObjectKind::file);
+  add(path, ObjectKind::listing);
+  add_listings_above(path);
+}
+
+void MutationPlan::affect_file(PathView path) {
+  add(path, ObjectKind::file);
+  add_listings_above(path);
+}
+
+void MutationPlan::affect_subtree(PathView path) {
+  add(path, ObjectKind::subtree);
+  add(path, ObjectKind::file);
+  add(path, ObjectKind::listing);
+  add_listings_above(path);
+  subtrees_.emplace_back(path.text());
+}
+
+void MutationPlan::affect_ancestors(PathView path) {
+  if (!rule_enabled(Rule::kCreatedAncestors)) return;
+  for (PathView at = path; !at.is_root();) {
+    at = at.parent();
+    add(at, ObjectKind::listing);
+    // What was a file there, or known to be absent, may be a directory now.
+    if (!at.is_root() && rule_enabled(Rule::kNegativeAncestors)) add(at, ObjectKind::file);
+  }
+}
+
+Result<Mutation> Mutation::begin(CoherenceDomain& domain, MutationPlan plan, Deadline deadline,
+                                 const std::function<void(MutationPlan&)>& complete) {
+  if (domain.config().failure_mode == FailureMode::strict && domain.provider().state() == BreakerState::open) {
+    return fail(ErrorCode::unavailable, "strict mode: the cache cannot be updated, so nothing was changed");
+  }
+  const Deadline until =
+      deadline.is_never() ? Deadline::in_ms(domain.config().mutation_lock_timeout_ms) : deadline;
+  Result<PathLockTable::Held> lock = plan.backend_->mutation_locks.acquire(plan.locks_, until);
+  if (!lock) return std::unexpected(std::move(lock.error()));
+  if (!rule_enabled(Rule::kMutationLockHeld)) lock->release();
+  if (complete) complete(plan);
+  Mutation mutation(domain, std::move(plan), *std::move(lock));
+  for (const AffectedObject& object : mutation.plan_.objects_) domain.table().begin(object.record, object.kind);
+  RAGFS_PAUSE_POINT("mutation.marked");
+  return mutation;
+}
+
+Mutation::Mutation(CoherenceDomain& domain, MutationPlan plan, PathLockTable::Held lock)
+    : domain_(&domain), plan_(std::move(plan)), lock_(std::move(lock)) {}
+
+Mutation::Mutation(Mutation&& other) noexcept
+    : domain_(std::exchange(other.domain_, nullptr)),
+      plan_(std::move(other.plan_)),
+      lock_(std::move(other.lock_)),
+      state_(other.state_),
+      stamp_(other.stamp_),
+      horizon_(other.horizon_),
+      fills_ended_(other.fills_ended_) {}
+
+Mutation::~Mutation() {
+  if (domain_ == nullptr || state_ == State::published) return;
+  if (state_ == State::marked) settle();
+  for (const AffectedObject& object : plan_.objects_) {
+    if (object.kind != ObjectKind::subtree) domain_->settler().add(object, stamp_, horizon_, false);
+  }
+}
+
+void Mutation::abandon() {
+  for (const AffectedObject& object : plan_.objects_) domain_->table().abandon(object.record, object.kind);
+  state_ = State::published;
+}
+
+void Mutation::settle(bool may_still_land, int64_t late_apply_bound_ms) {
+  RAGFS_PAUSE_POINT("mutation.before_settle");
+  MutationTable& table = domain_->table();
+  stamp_ = table.advance_clock();
+  const bool stays_running =
+      may_still_land && late_apply_bound_ms > 0 && rule_enabled(Rule::kUnknownBackendKeepsRunning);
+  for (const AffectedObject& object : plan_.objects_) {
+    if (stays_running) {
+      table.record(object.record, object.kind, stamp_);
+    } else {
+      table.end(object.record, object.kind, stamp_);
+    }
+    if (object.kind == ObjectKind::file) domain_->file_flights().forget(object.key);
+    if (object.kind == ObjectKind::listing) domain_->listing_flights().forget(object.key);
+    if (object.kind != ObjectKind::subtree) domain_->negatives().forget(object.record.trail.self());
+  }
+  if (!plan_.subtrees_.empty()) domain_->negatives().clear();
+  // After the records are set: a fill that begins from here on starts at or above the stamp.
+  horizon_ = domain_->fills().last_issued();
+  state_ = State::settled;
+  if (stays_running) {
+    const int64_t until_ns = domain_->clock().monotonic_ns() + late_apply_bound_ms * 1'000'000;
+    domain_->settler().add_unknown(plan_.objects_, until_ns);
+  }
+  table.enforce_limits();
+  if (table.overflowed()) domain_->new_epoch();
+  RAGFS_PAUSE_POINT("mutation.settled");
+}
+
+Mutation::PutOutcome Mutation::put(const NewValue& value, Deadline deadline) {
+  const CachePath at(*plan_.backend_, value.path);
+  EnvelopeInfo info;
+  info.kind = ObjectKind::file;
+  info.identity_hash = plan_.backend_->identity_hash;
+  info.epoch = domain_->epoch();
+  info.stamp = stamp_;
+  info.filled_at_ns = domain_->now_ns();
+  info.expires_at_ns = domain_->expiry_ns(info.filled_at_ns);
+  info.size = value.meta.size;
+  info.mtime_ns = value.meta.mtime_ns;
+  info.mode = value.meta.mode;
+  info.path = value.path.text();
+  info.version = value.meta.version;
+  PutOptions options = value.options;
+  options.ttl_ms = domain_->config().default_ttl_ms;
+  const std::string header = encode_envelope(info, value.data);
+  const Result<void> stored =
+      domain_->provider().put(domain_->key(at, ObjectKind::file), {header, value.data}, options, deadline);
+  if (stored) return PutOutcome::stored;
+  domain_->counters().add(CacheCounter::set_failed);
+  // A provider that says no (too large, full) has not been harmed: erasing the old value is all there is to do.
+  if (!outcome_unknown(stored.error())) return PutOutcome::refused;
+  domain_->mark_unknown_put(RecordPath(plan_.backend_->root_id, value.path), ObjectKind::file);
+  return PutOutcome::failed;
+}
+
+void Mutation::let_go(const AffectedObject& object, bool erased) {
+  if (!erased) {
+    domain_->counters().add(CacheCounter::delete_failed);
+    if (rule_enabled(Rule::kRecordsSurviveFailedErase)) {
+      domain_->settler().add(object, stamp_, horizon_, false);
+      return;
+    }
+  }
+  const bool may_return = domain_->provider().capabilities().may_resurrect && rule_enabled(Rule::kResurrectKeepsRecords);
+  if (may_return) return;
+  if (fills_ended_ || !rule_enabled(Rule::kSecondErase)) {
+    domain_->table().drop(object.record.trail, object.kind, stamp_);
+  } else {
+    domain_->settler().add(object, stamp_, horizon_, true);
+  }
+}
+
+bool Mutation::erase_all(const std::optional<NewValue>& stored, Deadline deadline) {
+  std::vector<CacheKey> keys;
+  std::vector<const AffectedObject*> objects;
+  keys.reserve(plan_.objects_.size());
+  objects.reserve(plan_.objects_.size());
+  for (const AffectedObject& object : plan_.objects_) {
+    if (object.kind == ObjectKind::subtree) continue;
+    const bool is_stored =
+        stored && object.kind == ObjectKind::file &&
+        object.key == domain_->key(CachePath(*plan_.backend_, stored->path), ObjectKind::file);
+    if (is_stored) {
+      let_go(object, true);
+      continue;
+    }
+    keys.push_back(object.key);
+    objects.push_back(&object);
+  }
+  bool all_erased = true;
+  const std::vector<Result<void>> results = domain_->provider().erase_many(keys, deadline);
+  for (size_t i = 0; i < objects.size(); ++i) {
+    const bool erased = results[i].has_value();
+    all_erased = all_erased && erased;
+    let_go(*objects[i], erased);
+  }
+  return all_erased;
+}
+
+void Mutation::publish_subtrees(Deadline deadline) {
+  for (const std::string& text : plan_.subtrees_) {
+    const PathView path = PathView::from_normal(text);
+    EnvelopeInfo info;
+    info.kind = ObjectKind::subtree;
+    info.identity_hash = plan_.backend_->identity_hash;
+    info.epoch = domain_->epoch();
+    info.stamp = stamp_;
+    info.filled_at_ns = domain_->now_ns();
+    info.scope_generation = stamp_;
+    info.path = path.text();
+    char generation[sizeof stamp_];
+    std::memcpy(generation, &stamp_, sizeof stamp_);
+    const std::string_view payload(generation, sizeof generation);
+    const CacheKey key = domain_->key(CachePath(*plan_.backend_, path), ObjectKind::subtree);
+    const Result<void> stored = domain_->provider().put(key, {encode_envelope(info, payload), payload}, {}, deadline);
+    domain_->counters().add(stored ? CacheCounter::subtree_generation_bump : CacheCounter::subtree_generation_bump_failed);
+  }
+}
+
+Result<void> Mutation::publish(const std::optional<NewValue>& value, Deadline deadline) {
+  RAGFS_PAUSE_POINT("mutation.before_publish");
+  // Asked before the puts and erases are issued: only what is issued after those fills settles the records.
+  fills_ended_ = domain_->fills().all_ended_through(horizon_);
+  const PutOutcome outcome = value ? put(*value, deadline) : PutOutcome::refused;
+  const bool erased = erase_all(outcome == PutOutcome::stored ? value : std::nullopt, deadline);
+  publish_subtrees(deadline);
+  state_ = State::published;
+  const bool updated = erased && outcome != PutOutcome::failed;
+  if (updated || domain_->config().failure_mode == FailureMode::bypass) return {};
+  domain_->counters().add(CacheCounter::cache_not_updated);
+  return fail(ErrorCode::cache_not_updated,
+              "the backend was changed, but the cache could not be told; do not repeat the operation");
+}
+
+}  // namespace ragfs

@@ -1,0 +1,130 @@
+#include "ragfs/cache/policy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ragfs/fs/glob_pattern.h"
+
+namespace ragfs {
+namespace {
+
+constexpr std::string_view kControlNames[] = {"enqueue",   "dequeue", "peek",   "ack",    "clear", "size", "messages",
+                                              "heartbeat", "lease",   "cursor", "offset", "pid",   "status"};
+
+// A glob is written against absolute paths; patterns match without the leading '/'.
+std::string_view without_slash(std::string_view pattern) {
+  while (pattern.starts_with('/')) pattern.remove_prefix(1);
+  return pattern;
+}
+
+bool is_below(std::string_view path, std::string_view ancestor) {
+  if (ancestor == "/") return true;
+  return path.starts_with(ancestor) && (path.size() == ancestor.size() || path[ancestor.size()] == '/');
+}
+
+bool any_above(const std::vector<std::string>& ancestors, std::string_view path) {
+  return std::ranges::any_of(ancestors, [&](const std::string& ancestor) { return is_below(path, ancestor); });
+}
+
+Result<void> check_prefixes(std::string_view field, const std::vector<std::string>& prefixes) {
+  for (const std::string& prefix : prefixes) {
+    if (!prefix.starts_with('/') || !Path::parse(prefix)) {
+      return fail(ErrorCode::config, fmt::format("{}: '{}' is not allowed; it must be an absolute path without '..'",
+                                                 field, prefix));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+struct MountPolicy::Glob {
+  GlobPattern pattern;
+};
+
+Result<void> CachePolicyConfig::validate() const {
+  constexpr uint64_t kMostBytes = uint64_t{1} << 30;
+  for (const auto& [field, value] : {std::pair{"max_file_size_bytes", max_file_size_bytes},
+                                     std::pair{"max_listing_bytes", max_listing_bytes}}) {
+    if (value >= 1 && value <= kMostBytes) continue;
+    return fail(ErrorCode::config, fmt::format("{}: {} is not allowed; it must be 1 to {}", field, value, kMostBytes));
+  }
+  if (auto ok = check_prefixes("bypass_prefixes", bypass_prefixes); !ok) return ok;
+  if (auto ok = check_prefixes("permission_dependent_prefixes", permission_dependent_prefixes); !ok) return ok;
+  if (auto ok = check_prefixes("no_prefetch_prefixes", no_prefetch_prefixes); !ok) return ok;
+  for (const std::string& glob : bypass_globs) {
+    if (const auto parsed = GlobPattern::parse(without_slash(glob)); !parsed) {
+      return fail(ErrorCode::config, fmt::format("bypass_globs: '{}' is not allowed; {}", glob, parsed.error().message));
+    }
+  }
+  if (negative_ttl_ms != 0 && (negative_ttl_ms < 100 || negative_ttl_ms > 1'000)) {
+    return fail(ErrorCode::config,
+                fmt::format("negative_ttl_ms: {} is not allowed; it must be 0 (off) or 100 to 1000", negative_ttl_ms));
+  }
+  return {};
+}
+
+bool is_internal_lock_name(std::string_view name) {
+  return name == ".path.ovlock" || name.starts_with(".exact.ovlock.");
+}
+
+bool is_lock_name(std::string_view name) {
+  return name.ends_with(".lock") || name.ends_with(".lck") || is_internal_lock_name(name);
+}
+
+bool is_control_name(std::string_view name) { return std::ranges::find(kControlNames, name) != std::end(kControlNames); }
+
+std::vector<std::string> MountPolicy::resolve(const std::vector<std::string>& prefixes, PathView mount_path) {
+  std::vector<std::string> result;
+  for (const std::string& raw : prefixes) {
+    const Result<Path> prefix = Path::parse(raw);
+    if (!prefix) continue;  // validate() refuses it
+    if (mount_path.is_within(prefix->view())) {
+      result.emplace_back("/");
+    } else if (prefix->view().is_within(mount_path)) {
+      result.emplace_back(prefix->view().relative_to(mount_path).text());
+    }
+  }
+  return result;
+}
+
+MountPolicy::MountPolicy(const CachePolicyConfig& config, PathView mount_path)
+    : config_(config),
+      mount_path_(mount_path.text()),
+      bypass_(resolve(config.bypass_prefixes, mount_path)),
+      no_prefetch_(resolve(config.no_prefetch_prefixes, mount_path)) {
+  std::ranges::move(resolve(config.permission_dependent_prefixes, mount_path), std::back_inserter(bypass_));
+  for (const std::string& glob : config.bypass_globs) {
+    if (auto parsed = GlobPattern::parse(without_slash(glob))) {
+      globs_.push_back(std::make_unique<Glob>(Glob{*std::move(parsed)}));
+    }
+  }
+}
+
+MountPolicy::~MountPolicy() = default;
+
+bool MountPolicy::bypasses(PathView path) const {
+  const std::string_view name = path.name();
+  // The longest control name has nine letters and none has a dot, as nearly every cached file has.
+  if (name.size() <= 9 ? is_control_name(name) || is_lock_name(name) : is_lock_name(name)) return true;
+  if (!bypass_.empty() && any_above(bypass_, path.text())) return true;
+  if (globs_.empty()) return false;
+  const Result<Path> absolute = Path::concat(PathView::from_normal(mount_path_), path);
+  if (!absolute || absolute->view().is_root()) return false;
+  const std::string_view relative = absolute->view().text().substr(1);
+  return std::ranges::any_of(globs_, [&](const auto& glob) { return glob->pattern.match(relative).matches; });
+}
+
+bool MountPolicy::is_preferred(PathView path) const {
+  return std::ranges::find(config_.preferred_names, path.name()) != config_.preferred_names.end();
+}
+
+bool MountPolicy::remembers_absence(PathView path) const {
+  if (config_.negative_ttl_ms == 0) return false;
+  return std::ranges::find(config_.negative_names, path.name()) != config_.negative_names.end();
+}
+
+bool MountPolicy::allows_prefetch(PathView path) const { return !any_above(no_prefetch_, path.text()); }
+
+}  // namespace ragfs
