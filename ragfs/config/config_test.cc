@@ -52,6 +52,12 @@ TEST(Config, AllProblemsAreReportedAtOnce) {
   EXPECT_NE(message.find("\nt.yaml:8: log.level: \"loud\""), std::string::npos) << message;
 }
 
+TEST(Config, TextWithoutAnEndOfDocumentsEnds) {
+  for (const char* text : {",", ",0\"s{", "]", "a: 1\n,", "}"}) {
+    EXPECT_EQ(error_of(text).find("t.yaml:"), 0u) << text << ": " << error_of(text);
+  }
+}
+
 TEST(Config, BrokenDocumentsNameThePlace) {
   EXPECT_EQ(error_of("a: [1\nb: 2\n").find("t.yaml:2:"), 0u) << error_of("a: [1\nb: 2\n");
   EXPECT_NE(error_of("a: [1\nb: 2\n").find("not valid YAML"), std::string::npos);

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <cerrno>
 #include <cstring>
+#include <sstream>
 
 #include "ragfs/config/json_check.h"
 
@@ -70,6 +72,39 @@ struct Converter {
     return error(from.Mark(), "a value of no known kind");
   }
 };
+
+// Remembers the line where the value of the latest document begins.
+class DocumentLines final : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark&) override { line_ = 0; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { at(mark); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { at(mark); }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t, const std::string&) override { at(mark); }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+    at(mark);
+  }
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+    at(mark);
+  }
+  void OnMapEnd() override {}
+  int line() const { return line_ == 0 ? 1 : line_; }
+
+ private:
+  void at(const YAML::Mark& mark) {
+    if (line_ == 0) line_ = mark.line + 1;
+  }
+  int line_ = 0;
+};
+
+// 0 when there is one document or none. Not YAML::LoadAll: on text such as `,` it finds empty documents without end.
+int second_document_line(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  DocumentLines lines;
+  return parser.HandleNextDocument(lines) && parser.HandleNextDocument(lines) ? lines.line() : 0;
+}
 
 int hex_value(std::string_view digits) {
   int value = 0;
@@ -138,13 +173,12 @@ Result<Node> parse_document(std::string_view text, std::string_view file) {
     if (auto valid = check_json(text, file); !valid) return std::unexpected(valid.error());
   }
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(json ? join_surrogates(text) : std::string(text));
-    if (documents.size() > 1) {
-      const int line = documents[1].Mark().line + 1;
+    const std::string whole = json ? join_surrogates(text) : std::string(text);
+    if (const int line = second_document_line(whole); line > 0) {
       return fail(ErrorCode::config, fmt::format("{}:{}: a second document begins; one is expected", file, line));
     }
     Converter converter{file};
-    return converter.convert(documents.empty() ? YAML::Node() : documents[0], 0);
+    return converter.convert(YAML::Load(whole), 0);
   } catch (const YAML::Exception& e) {
     const int line = e.mark.is_null() ? 1 : e.mark.line + 1;
     const int column = e.mark.is_null() ? 1 : e.mark.column + 1;

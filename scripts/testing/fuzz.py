@@ -21,8 +21,8 @@ def run(name: str, root: Path, seconds: int, logs: Path) -> ProgramResult:
     found = root / "build" / "fuzz-corpus" / short
     found.mkdir(parents=True, exist_ok=True)
     corpora = [str(found)] + [str(p) for p in [root / "tests" / "fuzz" / "corpus" / short] if p.is_dir()]
-    command = [str(program), f"-max_total_time={seconds}", "-timeout=10", "-rss_limit_mb=1024", "-print_final_stats=1",
-               f"-artifact_prefix={logs}/fuzz/{short}-", *corpora]
+    command = [str(program), f"-max_total_time={seconds}", "-timeout=10", "-rss_limit_mb=1024", "-malloc_limit_mb=256",
+               "-print_final_stats=1", f"-artifact_prefix={logs}/fuzz/{short}-", *corpora]
     ended = process.run_to_log(command, log, seconds * 3 + 60, root, {})
     status = "passed" if ended.code == 0 and not ended.timed_out else "failed"
     reason = "" if status == "passed" else f"{ended.text()}; the input is in {logs}/fuzz/{short}-*"
