@@ -50,6 +50,10 @@ struct Context {
   bool bypass_cache = false;           // read, stat, ls, exists: ask the backend; the answer may still be cached
   bool disable_auto_pathlock = false;  // mutate without taking the user path lock (the mutation lock is still taken)
 
+  // Set by a backend that reached a path of this call through a symlink: the answer must not be cached, and what was
+  // changed has another name too. Whoever asks resets it first.
+  mutable bool via_symlink = false;
+
   // The two statistics layers of one call share one pair of clock reads: the outer sets it, the inner reads it.
   // 0 = this call's latency is not sampled.
   mutable int64_t sampled_start_ns = 0;

@@ -1,8 +1,8 @@
 // StripedCounters: exact event counters that threads do not fight over.
 //
-// Each thread adds to one of 16 stripes, so that counting on the hit path costs one uncontended atomic add. Reading sums
-// the stripes. Not for: gauges, or decisions that need a consistent view of several counters.
-// Thread-safety: all methods may be called from any thread.
+// Each thread adds to one of 16 stripes, so that counting on the hit path costs one uncontended atomic add. Reading
+// sums the stripes. Not for: gauges, or decisions that need a consistent view of several counters. Thread-safety: all
+// methods may be called from any thread.
 #pragma once
 
 #include <array>

@@ -19,49 +19,69 @@ enum class CacheCounter : uint8_t {
   stat_hit,
   stat_miss,
   negative_hit,
-  bypass,                // by policy, by the caller's context, or because the cache is off
-  stale_record,          // refused by a path record
-  stale_generation,      // refused by a subtree record
-  stale_epoch,           // of another epoch
-  expired,               // past its logical expiry
-  running_refused,       // a mutation that covers it was running
-  damaged,               // not an intact envelope, or another path's: dropped
-  fill,                  // stored after a miss
-  fill_refused,          // a mutation came between the read and the put
-  fill_failed,           // the provider did not take it
-  set_failed,            // write-through puts that failed
-  delete_failed,         // erases that failed and went to the retry queue
-  delete_retried,        // erases made again from the retry queue
-  second_erase,          // erases made again because an older fill had been running
-  unknown_put,           // puts whose outcome is unknown: the key is marked
+  bypass,            // by policy, by the caller's context, or because the cache is off
+  stale_record,      // refused by a path record
+  stale_generation,  // refused by a subtree record
+  stale_epoch,       // of another epoch
+  expired,           // past its logical expiry
+  running_refused,   // a mutation that covers it was running
+  damaged,           // not an intact envelope, or another path's: dropped
+  fill,              // stored after a miss
+  fill_refused,      // a mutation came between the read and the put
+  fill_failed,       // the provider did not take it
+  set_failed,        // write-through puts that failed
+  delete_failed,     // erases that failed and went to the retry queue
+  delete_retried,    // erases made again from the retry queue
+  second_erase,      // erases made again because an older fill had been running
+  unknown_put,       // puts whose outcome is unknown: the key is marked
   subtree_generation_bump,
   subtree_generation_bump_failed,
   new_epoch,
-  revalidated,           // verified against the backend's version and re-stamped
-  revalidate_failed,     // the version differed or was unknown
+  revalidated,        // verified against the backend's version and re-stamped
+  revalidate_failed,  // the version differed or was unknown
   bytes_from_cache,
   bytes_from_backend,
-  direct_read,           // backend reads through the gate: the flight table was full, or a mutation was running
+  direct_read,  // backend reads through the gate: the flight table was full, or a mutation was running
   gate_timeout,
   retry_queue_overflow,
-  cache_not_updated,     // strict mode: the mutation was answered with an error
+  cache_not_updated,  // strict mode: the mutation was answered with an error
 };
 inline constexpr size_t kCacheCounterCount = static_cast<size_t>(CacheCounter::cache_not_updated) + 1;
 
 // In the order of the enum.
 inline constexpr std::array<std::string_view, kCacheCounterCount> kCacheCounterNames = {
-    "file_hit",         "file_miss",       "directory_hit",
-    "directory_miss",   "stat_hit",        "stat_miss",
-    "negative_hit",     "bypass",          "stale_record",
-    "stale_generation", "stale_epoch",     "expired",
-    "running_refused",  "damaged",         "fill",
-    "fill_refused",     "fill_failed",     "set_failed",
-    "delete_failed",    "delete_retried",  "second_erase",
-    "unknown_put",      "subtree_generation_bump",
-    "subtree_generation_bump_failed",      "new_epoch",
-    "revalidated",      "revalidate_failed",
-    "bytes_from_cache", "bytes_from_backend",
-    "direct_read",      "gate_timeout",    "retry_queue_overflow",
+    "file_hit",
+    "file_miss",
+    "directory_hit",
+    "directory_miss",
+    "stat_hit",
+    "stat_miss",
+    "negative_hit",
+    "bypass",
+    "stale_record",
+    "stale_generation",
+    "stale_epoch",
+    "expired",
+    "running_refused",
+    "damaged",
+    "fill",
+    "fill_refused",
+    "fill_failed",
+    "set_failed",
+    "delete_failed",
+    "delete_retried",
+    "second_erase",
+    "unknown_put",
+    "subtree_generation_bump",
+    "subtree_generation_bump_failed",
+    "new_epoch",
+    "revalidated",
+    "revalidate_failed",
+    "bytes_from_cache",
+    "bytes_from_backend",
+    "direct_read",
+    "gate_timeout",
+    "retry_queue_overflow",
     "cache_not_updated"};
 
 class CacheCounters {

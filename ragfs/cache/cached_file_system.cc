@@ -16,7 +16,8 @@ Result<void> CachedMountConfig::validate() const {
     return fail(ErrorCode::config, fmt::format("identity prefix: '{}' is not a normalised path", identity_prefix));
   }
   if (revalidate_ms < 0) {
-    return fail(ErrorCode::config, fmt::format("revalidate_ms: {} is not allowed; it must be at least 0", revalidate_ms));
+    return fail(ErrorCode::config,
+                fmt::format("revalidate_ms: {} is not allowed; it must be at least 0", revalidate_ms));
   }
   return policy.validate();
 }
@@ -42,6 +43,8 @@ Result<std::string> CachedFileSystem::version(const Context& ctx, PathView path)
   return backend_->version(ctx, path);
 }
 
+Result<Path> CachedFileSystem::resolve(const Context& ctx, PathView path) { return backend_->resolve(ctx, path); }
+
 // Walking is done here, over cached listings, by the same code that walks for a backend: the results are the same.
 Result<std::vector<TreeEntry>> CachedFileSystem::tree(const Context& ctx, PathView path, const TreeOptions& options) {
   DirectorySource source;
@@ -56,7 +59,8 @@ Result<GlobPage> CachedFileSystem::glob(const Context& ctx, PathView path, std::
   return walk_glob(ctx, path, pattern, options, source);
 }
 
-Result<void> CachedFileSystem::grep(const Context& ctx, PathView path, const GrepOptions& options, const GrepSink& sink) {
+Result<void> CachedFileSystem::grep(const Context& ctx, PathView path, const GrepOptions& options,
+                                    const GrepSink& sink) {
   return backend_->grep(ctx, path, options, sink);
 }
 

@@ -63,11 +63,13 @@ class CachedFileSystem final : public FileSystem {
   Result<FileInfo> stat(const Context& ctx, PathView path) override;
   Result<bool> exists(const Context& ctx, PathView path) override;
   Result<std::string> version(const Context& ctx, PathView path) override;
+  Result<Path> resolve(const Context& ctx, PathView path) override;
   Result<void> rename(const Context& ctx, PathView from, PathView to) override;
   Result<void> replace(const Context& ctx, PathView from, PathView to) override;
   Result<WriteResult> copy(const Context& ctx, PathView from, PathView to) override;
   Result<std::vector<TreeEntry>> tree(const Context& ctx, PathView path, const TreeOptions& options) override;
-  Result<GlobPage> glob(const Context& ctx, PathView path, std::string_view pattern, const GlobOptions& options) override;
+  Result<GlobPage> glob(const Context& ctx, PathView path, std::string_view pattern,
+                        const GlobOptions& options) override;
   Result<void> grep(const Context& ctx, PathView path, const GrepOptions& options, const GrepSink& sink) override;
 
   // Turns serving and filling on or off for this mount. Mutations are recorded either way.
@@ -97,20 +99,25 @@ class CachedFileSystem final : public FileSystem {
   Result<SharedListing> lead_listing(const Context& ctx, const Target& target, const CoherenceDomain::Fill* fill,
                                      const std::function<void(const Result<SharedListing>&)>& publish);
   template <typename T>
-  Result<T> coalesce(const Context& ctx, const Target& target, ObjectKind kind, InflightTable<T>& flights,
-                     const std::function<Result<T>(const CoherenceDomain::Fill*,
-                                                   const std::function<void(const Result<T>&)>&)>& read);
+  Result<T> coalesce(
+      const Context& ctx, const Target& target, ObjectKind kind, InflightTable<T>& flights,
+      const std::function<Result<T>(const CoherenceDomain::Fill*, const std::function<void(const Result<T>&)>&)>& read);
   // What the cache can say about `path` without the backend: an entry, "not there", or nothing.
   enum class Known : uint8_t { unknown, present, absent };
   Known stat_from_cache(const Context& ctx, PathView path, FileInfo& info);
 
   // Mutations (cached_mutations.cc).
+  // After a mutation that went through a symlink: what it changed has another name, whose objects are refused from now
+  // on.
+  void refuse_aliases_of(const Context& ctx, PathView path);
+  Result<void> both_sides(const Context& ctx, PathView from, Result<void> moved);
   MutationPlan plan() const { return MutationPlan(*domain_, identity_, backend_->traits()); }
   template <typename T>
-  Result<T> mutate(const Context& ctx, MutationPlan plan, const std::function<Result<T>()>& operation,
+  Result<T> mutate(const Context& ctx, PathView path, MutationPlan plan, const std::function<Result<T>()>& operation,
                    const std::function<std::optional<NewValue>(const T&)>& new_value = {},
                    const std::function<void(MutationPlan&)>& complete = {});
-  Result<void> mutate_void(const Context& ctx, MutationPlan plan, const std::function<Result<void>()>& operation,
+  Result<void> mutate_void(const Context& ctx, PathView path, MutationPlan plan,
+                           const std::function<Result<void>()>& operation,
                            const std::function<void(MutationPlan&)>& complete = {});
   Result<void> mutate_file(const Context& ctx, PathView path, const std::function<Result<void>()>& operation);
   Result<void> mutate_path(const Context& ctx, PathView path, const std::function<Result<void>()>& operation);

@@ -20,14 +20,17 @@ bool may_still_land(const Result<T>& result) {
 
 // The one way through every mutation: lock and mark, backend, records, provider.
 template <typename T>
-Result<T> CachedFileSystem::mutate(const Context& ctx, MutationPlan plan, const std::function<Result<T>()>& operation,
+Result<T> CachedFileSystem::mutate(const Context& ctx, PathView path, MutationPlan plan,
+                                   const std::function<Result<T>()>& operation,
                                    const std::function<std::optional<NewValue>(const T&)>& new_value,
                                    const std::function<void(MutationPlan&)>& complete) {
   Result<Mutation> mutation = Mutation::begin(*domain_, std::move(plan), ctx.deadline, complete);
   if (!mutation) return std::unexpected(std::move(mutation.error()));
   if (!rule_enabled(Rule::kClockAfterBackend)) mutation->settle();
   RAGFS_PAUSE_POINT("mutation.before_backend");
+  ctx.via_symlink = false;
   Result<T> result = operation();
+  const bool aliased = ctx.via_symlink;
   RAGFS_PAUSE_POINT("mutation.after_backend");
   if (!result && !rule_enabled(Rule::kFailedMutationRecords)) {
     mutation->abandon();
@@ -36,14 +39,33 @@ Result<T> CachedFileSystem::mutate(const Context& ctx, MutationPlan plan, const 
   if (rule_enabled(Rule::kClockAfterBackend)) {
     mutation->settle(may_still_land(result), backend_->traits().late_apply_bound_ms);
   }
+  if (aliased) refuse_aliases_of(ctx, path);
   std::optional<NewValue> value;
-  if (result && new_value) value = new_value(*result);
+  if (result && new_value && !aliased) value = new_value(*result);
   const Result<void> published = mutation->publish(value, ctx.deadline);
   if (result && !published) return std::unexpected(published.error());
   return result;
 }
 
-Result<void> CachedFileSystem::mutate_void(const Context& ctx, MutationPlan plan,
+// No running mark stood over the other name, so reads of it during the mutation may see it early or late; none that
+// starts after the mutation returned sees old bytes. Where the link leads may be gone by now (it was removed or
+// renamed): then everything of the backend is refused, which is rare enough.
+void CachedFileSystem::refuse_aliases_of(const Context& ctx, PathView path) {
+  const Result<Path> real = backend_->resolve(ctx, path.parent());
+  const bool leads_elsewhere = real && real->view() != path.parent();
+  const Target target(*this, leads_elsewhere ? real->view() : PathView());
+  MutationTable& table = domain_->table();
+  table.record(RecordPath(identity_->root_id, target.identity_path()), ObjectKind::subtree, table.advance_clock());
+  // The listings that show the directory, and its times.
+  for (PathView above = target.identity_path(); !above.is_root();) {
+    above = above.parent();
+    table.record(RecordPath(identity_->root_id, above), ObjectKind::listing, table.advance_clock());
+  }
+  domain_->negatives().clear();
+  table.enforce_limits();
+}
+
+Result<void> CachedFileSystem::mutate_void(const Context& ctx, PathView path, MutationPlan plan,
                                            const std::function<Result<void>()>& operation,
                                            const std::function<void(MutationPlan&)>& complete) {
   const auto as_value = [&]() -> Result<bool> {
@@ -51,7 +73,7 @@ Result<void> CachedFileSystem::mutate_void(const Context& ctx, MutationPlan plan
     if (!result) return std::unexpected(std::move(result.error()));
     return true;
   };
-  Result<bool> done = mutate<bool>(ctx, std::move(plan), as_value, {}, complete);
+  Result<bool> done = mutate<bool>(ctx, path, std::move(plan), as_value, {}, complete);
   if (!done) return std::unexpected(std::move(done.error()));
   return {};
 }
@@ -62,7 +84,7 @@ Result<void> CachedFileSystem::mutate_file(const Context& ctx, PathView path,
   MutationPlan affected = plan();
   affected.lock(target.identity_path(), PathLockKind::exact);
   affected.affect_file(target.identity_path());
-  return mutate_void(ctx, std::move(affected), operation);
+  return mutate_void(ctx, path, std::move(affected), operation);
 }
 
 Result<void> CachedFileSystem::mutate_path(const Context& ctx, PathView path,
@@ -71,7 +93,7 @@ Result<void> CachedFileSystem::mutate_path(const Context& ctx, PathView path,
   MutationPlan affected = plan();
   affected.lock(target.identity_path(), PathLockKind::exact);
   affected.affect_path(target.identity_path());
-  return mutate_void(ctx, std::move(affected), operation);
+  return mutate_void(ctx, path, std::move(affected), operation);
 }
 
 Result<void> CachedFileSystem::create(const Context& ctx, PathView path) {
@@ -107,7 +129,7 @@ Result<WriteResult> CachedFileSystem::write(const Context& ctx, PathView path, s
   const bool whole_file = flag == WriteFlag::create || flag == WriteFlag::create_new || flag == WriteFlag::truncate;
   const bool keeps = whole_file && serves(path) && data.size() <= policy_.config().max_file_size_bytes;
   return mutate<WriteResult>(
-      ctx, std::move(affected), [&] { return backend_->write(ctx, path, data, offset, flag); },
+      ctx, path, std::move(affected), [&] { return backend_->write(ctx, path, data, offset, flag); },
       [&](const WriteResult& written) -> std::optional<NewValue> {
         // Only what the backend confirms: all of the bytes, and that they are all of the file.
         const bool complete = written.bytes == data.size() && written.meta.size == data.size();
@@ -122,7 +144,7 @@ Result<bool> CachedFileSystem::compare_and_write(const Context& ctx, PathView pa
   MutationPlan affected = plan();
   affected.lock(target.identity_path(), PathLockKind::exact);
   affected.affect_file(target.identity_path());
-  return mutate<bool>(ctx, std::move(affected),
+  return mutate<bool>(ctx, path, std::move(affected),
                       [&] { return backend_->compare_and_write(ctx, path, expected, replacement); });
 }
 
@@ -131,7 +153,8 @@ Result<bool> CachedFileSystem::compare_and_remove(const Context& ctx, PathView p
   MutationPlan affected = plan();
   affected.lock(target.identity_path(), PathLockKind::exact);
   affected.affect_path(target.identity_path());
-  return mutate<bool>(ctx, std::move(affected), [&] { return backend_->compare_and_remove(ctx, path, expected); });
+  return mutate<bool>(ctx, path, std::move(affected),
+                      [&] { return backend_->compare_and_remove(ctx, path, expected); });
 }
 
 Result<void> CachedFileSystem::remove_all(const Context& ctx, PathView path) {
@@ -139,7 +162,7 @@ Result<void> CachedFileSystem::remove_all(const Context& ctx, PathView path) {
   MutationPlan affected = plan();
   affected.lock(target.identity_path(), PathLockKind::subtree);
   affected.affect_subtree(target.identity_path());
-  return mutate_void(ctx, std::move(affected), [&] { return backend_->remove_all(ctx, path); });
+  return mutate_void(ctx, path, std::move(affected), [&] { return backend_->remove_all(ctx, path); });
 }
 
 Result<void> CachedFileSystem::invalidate(const Context& ctx, PathView path) {
@@ -147,7 +170,13 @@ Result<void> CachedFileSystem::invalidate(const Context& ctx, PathView path) {
   MutationPlan affected = plan();
   affected.lock(target.identity_path(), PathLockKind::subtree);
   affected.affect_subtree(target.identity_path());
-  return mutate_void(ctx, std::move(affected), [] { return Result<void>{}; });
+  return mutate_void(ctx, path, std::move(affected), [] { return Result<void>{}; });
+}
+
+// mutate() looks after the aliases of the target; a move changes the source's as well.
+Result<void> CachedFileSystem::both_sides(const Context& ctx, PathView from, Result<void> moved) {
+  if (ctx.via_symlink) refuse_aliases_of(ctx, from);
+  return moved;
 }
 
 Result<void> CachedFileSystem::rename(const Context& ctx, PathView from, PathView to) {
@@ -157,9 +186,10 @@ Result<void> CachedFileSystem::rename(const Context& ctx, PathView from, PathVie
   affected.lock(source.identity_path(), PathLockKind::subtree);
   affected.lock(target.identity_path(), PathLockKind::subtree);
   return mutate_void(
-      ctx, std::move(affected), [&] { return backend_->rename(ctx, from, to); },
+      ctx, to, std::move(affected), [&] { return both_sides(ctx, from, backend_->rename(ctx, from, to)); },
       [&](MutationPlan& more) {
-        // A file takes exact records, which are let go soon; a directory, or what could not be asked, takes its subtree.
+        // A file takes exact records, which are let go soon; a directory, or what could not be asked, takes its
+        // subtree.
         const Result<FileInfo> moved = backend_->stat(ctx, from);
         const bool is_file = moved && moved->kind == FileKind::file;
         for (const PathView side : {source.identity_path(), target.identity_path()}) {
@@ -180,7 +210,8 @@ Result<void> CachedFileSystem::replace(const Context& ctx, PathView from, PathVi
   affected.lock(target.identity_path(), PathLockKind::exact);
   affected.affect_path(source.identity_path());
   affected.affect_path(target.identity_path());
-  return mutate_void(ctx, std::move(affected), [&] { return backend_->replace(ctx, from, to); });
+  return mutate_void(ctx, to, std::move(affected),
+                     [&] { return both_sides(ctx, from, backend_->replace(ctx, from, to)); });
 }
 
 void CachedFileSystem::plan_missing_ancestors(const Context& ctx, PathView path, const Target& target,
@@ -197,7 +228,7 @@ Result<void> CachedFileSystem::ensure_parent_dirs(const Context& ctx, PathView p
   MutationPlan affected = plan();
   affected.lock(target.identity_path(), PathLockKind::exact);
   return mutate_void(
-      ctx, std::move(affected), [&] { return backend_->ensure_parent_dirs(ctx, path, mode); },
+      ctx, path, std::move(affected), [&] { return backend_->ensure_parent_dirs(ctx, path, mode); },
       [&](MutationPlan& more) { plan_missing_ancestors(ctx, path, target, more); });
 }
 
@@ -209,7 +240,7 @@ Result<WriteResult> CachedFileSystem::copy(const Context& ctx, PathView from, Pa
   affected.lock(target.identity_path(), PathLockKind::exact);
   affected.affect_file(target.identity_path());
   return mutate<WriteResult>(
-      ctx, std::move(affected), [&] { return backend_->copy(ctx, from, to); }, {},
+      ctx, to, std::move(affected), [&] { return backend_->copy(ctx, from, to); }, {},
       [&](MutationPlan& more) { plan_missing_ancestors(ctx, to, target, more); });
 }
 

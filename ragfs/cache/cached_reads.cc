@@ -79,11 +79,14 @@ Result<FileContent> CachedFileSystem::lead_file(const Context& ctx, const Target
                                                 const CoherenceDomain::Fill* fill,
                                                 const std::function<void(const Result<FileContent>&)>& publish) {
   RAGFS_PAUSE_POINT("fill.before_backend_read");
+  ctx.via_symlink = false;
   Result<FileContent> content = backend_->read_file(ctx, target.path);
   RAGFS_PAUSE_POINT("fill.after_backend_read");
   publish(content);
   if (fill == nullptr) return content;
   if (!content) {
+    // Reached through a link, the path may come into being without a mutation of it.
+    if (ctx.via_symlink) return content;
     const bool absent = content.error().code == ErrorCode::not_found || !rule_enabled(Rule::kNegativeTrueNotFound);
     if (absent && policy_.remembers_absence(target.path)) {
       domain_->remember_absent(target.at, *fill, policy_.config().negative_ttl_ms);
@@ -150,7 +153,9 @@ Result<SharedListing> CachedFileSystem::lead_listing(const Context& ctx, const T
                                                      const CoherenceDomain::Fill* fill,
                                                      const std::function<void(const Result<SharedListing>&)>& publish) {
   RAGFS_PAUSE_POINT("fill.before_backend_list");
+  ctx.via_symlink = false;
   Result<std::vector<FileInfo>> entries = backend_->read_dir(ctx, target.path);
+  const bool through_link = ctx.via_symlink;
   RAGFS_PAUSE_POINT("fill.after_backend_list");
   if (!entries) {
     Result<SharedListing> failed = std::unexpected(std::move(entries.error()));
@@ -160,7 +165,8 @@ Result<SharedListing> CachedFileSystem::lead_listing(const Context& ctx, const T
   // RAGFS's own lock files never show, so taking and releasing a lock leaves cached listings right.
   std::erase_if(*entries, [](const FileInfo& entry) { return is_internal_lock_name(entry.name); });
   sort_entries(*entries);
-  const bool aliased = std::ranges::any_of(*entries, [](const FileInfo& entry) { return entry.aliased; });
+  const bool aliased =
+      through_link || std::ranges::any_of(*entries, [](const FileInfo& entry) { return entry.aliased; });
   Result<SharedListing> listing = std::make_shared<const std::vector<FileInfo>>(*std::move(entries));
   publish(listing);
   if (fill == nullptr || aliased) return listing;

@@ -6,9 +6,9 @@
 // only if it is an intact envelope of this very path, of the epoch that is current *now*, not expired, nothing that
 // covers the path was running at (1), and its stamp is not below a record seen at (1). Records are looked up before the
 // get: one that was settled and dropped in between was dropped only after the provider had confirmed the erase, so the
-// get cannot see what it refused. When only a shared bucket refuses, the exact records are looked up and the get is made
-// again. So a deletion that failed, or that a slow fill undid, is refused by its stamp: correctness inside the process
-// never depends on a provider call having succeeded.
+// get cannot see what it refused. When only a shared bucket refuses, the exact records are looked up and the get is
+// made again. So a deletion that failed, or that a slow fill undid, is refused by its stamp: correctness inside the
+// process never depends on a provider call having succeeded.
 //
 // A fill (3.4) registers, takes the clock as its stamp and the epoch, reads the backend, and stores only if nothing
 // newer was recorded; the race between that check and the put is closed by (3). Mutations are in mutation.h; letting
@@ -50,14 +50,14 @@ enum class VerifyDram : uint8_t { off, sample, always };
 struct CoherenceConfig {
   std::string name_space = "openviking";
   FailureMode failure_mode = FailureMode::bypass;
-  int64_t default_ttl_ms = 0;          // logical expiry of objects; 0 = none
+  int64_t default_ttl_ms = 0;                   // logical expiry of objects; 0 = none
   VerifyDram verify_dram = VerifyDram::sample;  // checksum of in-process hits; sample = 1 of 1,024
   int64_t mutation_lock_timeout_ms = 30'000;    // for calls without a deadline
-  size_t max_fills = 4096;             // running at once; beyond, reads do not fill
-  size_t max_direct_reads = 256;       // backend reads at once that could join no flight
+  size_t max_fills = 4096;                      // running at once; beyond, reads do not fill
+  size_t max_direct_reads = 256;                // backend reads at once that could join no flight
   size_t max_negative_entries = 65'536;
-  size_t max_pending = 65'536;         // erases waiting for a retry or for older fills
-  int64_t retry_first_ms = 50;         // pause before a failed erase is made again; doubles with jitter
+  size_t max_pending = 65'536;  // erases waiting for a retry or for older fills
+  int64_t retry_first_ms = 50;  // pause before a failed erase is made again; doubles with jitter
   int64_t retry_most_ms = 5'000;
   int64_t sweep_interval_ms = 30'000;  // an enumerating provider is swept of what records cover; 0 = only when many
   size_t sweep_records = 4'096;        // subtree records that make a sweep due at once
@@ -71,7 +71,8 @@ struct CoherenceConfig {
 
 // What a backend identity needs inside the domain. Mounts of one identity share it.
 struct BackendDomain {
-  BackendDomain(uint64_t identity_hash_in, uint64_t root_id_in) : identity_hash(identity_hash_in), root_id(root_id_in) {}
+  BackendDomain(uint64_t identity_hash_in, uint64_t root_id_in)
+      : identity_hash(identity_hash_in), root_id(root_id_in) {}
   const uint64_t identity_hash;  // stable: part of keys and envelopes
   const uint64_t root_id;        // seeded per process: where path trails begin
   PathLockTable mutation_locks;
@@ -117,7 +118,8 @@ class CoherenceDomain {
   };
 
   // `config` must be valid.
-  CoherenceDomain(CoherenceConfig config, std::shared_ptr<CacheProvider> provider, const Clock& clock = Clock::system());
+  CoherenceDomain(CoherenceConfig config, std::shared_ptr<CacheProvider> provider,
+                  const Clock& clock = Clock::system());
   // Ends the background thread. All calls must have returned.
   ~CoherenceDomain();
   CoherenceDomain(const CoherenceDomain&) = delete;

@@ -20,9 +20,9 @@ namespace ragfs {
 // What is written beside the payload. Times are nanoseconds since 1970-01-01 UTC.
 struct EnvelopeInfo {
   ObjectKind kind = ObjectKind::file;
-  uint64_t identity_hash = 0;     // of the backend
-  uint64_t epoch = 0;             // in which it was written
-  uint64_t stamp = 0;             // mutation clock when the backend read began, or right after the write
+  uint64_t identity_hash = 0;  // of the backend
+  uint64_t epoch = 0;          // in which it was written
+  uint64_t stamp = 0;          // mutation clock when the backend read began, or right after the write
   int64_t filled_at_ns = 0;
   int64_t expires_at_ns = 0;      // logical expiry; 0 = never
   uint64_t scope_generation = 0;  // clock of the last subtree mutation of the scope that the writer knew of

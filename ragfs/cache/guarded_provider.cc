@@ -128,7 +128,8 @@ void GuardedProvider::note(const Error& error) {
 GetResult GuardedProvider::get(const CacheKey& key, Deadline deadline) {
   if (in_process_ && state_.load(std::memory_order_relaxed) == BreakerState::closed) {
     GetResult got = provider_->get(key, Deadline::never());
-    if (!got) [[unlikely]] note(got.error());
+    if (!got) [[unlikely]]
+      note(got.error());
     return got;
   }
   const Deadline until = call_deadline(deadline);
@@ -163,8 +164,8 @@ std::vector<GetResult> GuardedProvider::get_many(std::span<const CacheKey> keys,
   results.reserve(keys.size());
   while (results.size() < keys.size()) {
     const Deadline until = call_deadline(deadline);
-    const auto batch = keys.subspan(results.size()).first(
-        std::min(capabilities_.max_batch_keys, keys.size() - results.size()));
+    const auto batch =
+        keys.subspan(results.size()).first(std::min(capabilities_.max_batch_keys, keys.size() - results.size()));
     Result<Place> place = enter(until);
     if (!place) {
       for (size_t i = 0; i < batch.size(); ++i) results.push_back(std::unexpected(place.error()));
@@ -183,8 +184,8 @@ std::vector<Result<void>> GuardedProvider::erase_many(std::span<const CacheKey> 
   results.reserve(keys.size());
   while (results.size() < keys.size()) {
     const Deadline until = call_deadline(deadline);
-    const auto batch = keys.subspan(results.size()).first(
-        std::min(capabilities_.max_batch_keys, keys.size() - results.size()));
+    const auto batch =
+        keys.subspan(results.size()).first(std::min(capabilities_.max_batch_keys, keys.size() - results.size()));
     Result<Place> place = enter(until);
     if (!place) {
       for (size_t i = 0; i < batch.size(); ++i) results.push_back(std::unexpected(place.error()));

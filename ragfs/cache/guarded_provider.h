@@ -25,7 +25,7 @@ struct GuardConfig {
   uint32_t concurrency = 16;          // most calls inside a provider that is not in-process
   uint32_t failures_to_open = 5;      // within window_ms
   int64_t window_ms = 1'000;
-  int64_t first_pause_ms = 100;       // before the first probe
+  int64_t first_pause_ms = 100;  // before the first probe
   int64_t max_pause_ms = 5'000;
 
   // Errors: config, naming field, value and what is allowed.
@@ -36,8 +36,8 @@ enum class BreakerState : uint8_t { closed, open, probing };
 
 struct GuardCounts {
   uint64_t calls = 0;
-  uint64_t shed = 0;        // answered by the open breaker
-  uint64_t opened = 0;      // closed -> open
+  uint64_t shed = 0;    // answered by the open breaker
+  uint64_t opened = 0;  // closed -> open
   uint64_t probes = 0;
   std::array<uint64_t, kErrorCodeCount> errors{};  // by kind
 };

@@ -5,11 +5,11 @@
 // every flight that read the backend before it, so nobody gets bytes from before it. A flight that may not be joined
 // any more is replaced by a new one; its followers keep the old one's result, which is right for them.
 //
-// A leader that is late (past `leader_timeout_ms`) loses its entry and the next reader leads. A follower that has waited
-// out its own deadline gets a timeout and never starts a second read. A leader that ends without a result (an exception
-// in a backend) fails its followers with `internal`.
-// Bounds: at most `max_flights` keys; past it the role is `overflow` and the reader goes through a gate of its own.
-// Thread-safety: all methods may be called from any thread. No lock is held while a leader reads.
+// A leader that is late (past `leader_timeout_ms`) loses its entry and the next reader leads. A follower that has
+// waited out its own deadline gets a timeout and never starts a second read. A leader that ends without a result (an
+// exception in a backend) fails its followers with `internal`. Bounds: at most `max_flights` keys; past it the role is
+// `overflow` and the reader goes through a gate of its own. Thread-safety: all methods may be called from any thread.
+// No lock is held while a leader reads.
 #pragma once
 
 #include <array>
@@ -29,8 +29,8 @@ namespace ragfs {
 
 struct InflightLimits {
   size_t max_flights = 4096;
-  int64_t leader_timeout_ms = 30'000;   // a leader older than this is replaced
-  int64_t follower_timeout_ms = 30'000; // longest wait of a follower whose call has no deadline of its own
+  int64_t leader_timeout_ms = 30'000;    // a leader older than this is replaced
+  int64_t follower_timeout_ms = 30'000;  // longest wait of a follower whose call has no deadline of its own
 };
 
 struct InflightCounts {
@@ -85,7 +85,8 @@ class InflightTable {
    public:
     Lead(InflightTable* table, CacheKey key, std::shared_ptr<Flight<T>> flight)
         : table_(table), key_(key), flight_(std::move(flight)) {}
-    Lead(Lead&& other) noexcept : table_(std::exchange(other.table_, nullptr)), key_(other.key_), flight_(std::move(other.flight_)) {}
+    Lead(Lead&& other) noexcept
+        : table_(std::exchange(other.table_, nullptr)), key_(other.key_), flight_(std::move(other.flight_)) {}
     Lead(const Lead&) = delete;
     Lead& operator=(const Lead&) = delete;
     Lead& operator=(Lead&&) = delete;

@@ -69,8 +69,7 @@ Result<Mutation> Mutation::begin(CoherenceDomain& domain, MutationPlan plan, Dea
   if (domain.config().failure_mode == FailureMode::strict && domain.provider().state() == BreakerState::open) {
     return fail(ErrorCode::unavailable, "strict mode: the cache cannot be updated, so nothing was changed");
   }
-  const Deadline until =
-      deadline.is_never() ? Deadline::in_ms(domain.config().mutation_lock_timeout_ms) : deadline;
+  const Deadline until = deadline.is_never() ? Deadline::in_ms(domain.config().mutation_lock_timeout_ms) : deadline;
   Result<PathLockTable::Held> lock = plan.backend_->mutation_locks.acquire(plan.locks_, until);
   if (!lock) return std::unexpected(std::move(lock.error()));
   if (!rule_enabled(Rule::kMutationLockHeld)) lock->release();
@@ -170,7 +169,8 @@ void Mutation::let_go(const AffectedObject& object, bool erased) {
       return;
     }
   }
-  const bool may_return = domain_->provider().capabilities().may_resurrect && rule_enabled(Rule::kResurrectKeepsRecords);
+  const bool may_return =
+      domain_->provider().capabilities().may_resurrect && rule_enabled(Rule::kResurrectKeepsRecords);
   if (may_return) return;
   if (fills_ended_ || !rule_enabled(Rule::kSecondErase)) {
     domain_->table().drop(object.record.trail, object.kind, stamp_);
@@ -186,9 +186,8 @@ bool Mutation::erase_all(const std::optional<NewValue>& stored, Deadline deadlin
   objects.reserve(plan_.objects_.size());
   for (const AffectedObject& object : plan_.objects_) {
     if (object.kind == ObjectKind::subtree) continue;
-    const bool is_stored =
-        stored && object.kind == ObjectKind::file &&
-        object.key == domain_->key(CachePath(*plan_.backend_, stored->path), ObjectKind::file);
+    const bool is_stored = stored && object.kind == ObjectKind::file &&
+                           object.key == domain_->key(CachePath(*plan_.backend_, stored->path), ObjectKind::file);
     if (is_stored) {
       let_go(object, true);
       continue;
@@ -222,7 +221,8 @@ void Mutation::publish_subtrees(Deadline deadline) {
     const std::string_view payload(generation, sizeof generation);
     const CacheKey key = domain_->key(CachePath(*plan_.backend_, path), ObjectKind::subtree);
     const Result<void> stored = domain_->provider().put(key, {encode_envelope(info, payload), payload}, {}, deadline);
-    domain_->counters().add(stored ? CacheCounter::subtree_generation_bump : CacheCounter::subtree_generation_bump_failed);
+    domain_->counters().add(stored ? CacheCounter::subtree_generation_bump
+                                   : CacheCounter::subtree_generation_bump_failed);
   }
 }
 

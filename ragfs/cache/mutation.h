@@ -61,9 +61,9 @@ struct NewValue {
 
 class Mutation {
  public:
-  // Errors: timeout (the lock), would_block (too many wait), unavailable (strict mode with the breaker open: nothing was
-  // changed).
-  // `complete`, when given, runs under the lock and adds what is affected (what a rename moves is known only then).
+  // Errors: timeout (the lock), would_block (too many wait), unavailable (strict mode with the breaker open: nothing
+  // was changed). `complete`, when given, runs under the lock and adds what is affected (what a rename moves is known
+  // only then).
   static Result<Mutation> begin(CoherenceDomain& domain, MutationPlan plan, Deadline deadline,
                                 const std::function<void(MutationPlan&)>& complete = {});
   Mutation(Mutation&& other) noexcept;
@@ -72,7 +72,8 @@ class Mutation {
   Mutation& operator=(Mutation&&) = delete;
   ~Mutation();
 
-  // Step 4. `may_still_land`: the backend timed out and may apply the operation until `late_apply_bound_ms` have passed.
+  // Step 4. `may_still_land`: the backend timed out and may apply the operation until `late_apply_bound_ms` have
+  // passed.
   void settle(bool may_still_land = false, int64_t late_apply_bound_ms = 0);
   // Steps 5 and 6, after settle(). Errors: cache_not_updated in strict mode when the provider did not take all of it.
   Result<void> publish(const std::optional<NewValue>& value, Deadline deadline);
@@ -96,8 +97,8 @@ class Mutation {
   PathLockTable::Held lock_;
   State state_ = State::marked;
   uint64_t stamp_ = 0;
-  uint64_t horizon_ = 0;       // last fill that may still put something older than stamp_
-  bool fills_ended_ = false;   // when the erases were issued, no fill up to the horizon was running
+  uint64_t horizon_ = 0;      // last fill that may still put something older than stamp_
+  bool fills_ended_ = false;  // when the erases were issued, no fill up to the horizon was running
 };
 
 }  // namespace ragfs

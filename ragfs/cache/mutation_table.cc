@@ -172,7 +172,8 @@ void MutationTable::enforce_limits() {
   const auto into_subtree = [this](const RecordName& parent, uint64_t value) { subtrees_.set(parent, value); };
   // A sixteenth at a time, so that the next mutation does not fold again.
   if (paths_.size() > limits_.max_path_records) paths_.fold(limits_.max_path_records / 16 + 1, into_subtree);
-  if (subtrees_.size() > limits_.max_subtree_records) subtrees_.fold(limits_.max_subtree_records / 16 + 1, into_subtree);
+  if (subtrees_.size() > limits_.max_subtree_records)
+    subtrees_.fold(limits_.max_subtree_records / 16 + 1, into_subtree);
 }
 
 bool MutationTable::overflowed() const noexcept {

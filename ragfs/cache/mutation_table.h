@@ -6,8 +6,8 @@
 //
 // A reader's look-up (observe) costs one acquire load while no record exists; else one load for the object and one for
 // each ancestor, leaf to root, so that a fold from child to parent (parent set first) is not missed. Buckets are shared
-// by unrelated paths, so a bound may be too strict: then `observe_exactly` decides. Paths whose exact look-up passed are
-// remembered by the tag of their shard: every mutation below a shard root changes the shard's word, mutations above
+// by unrelated paths, so a bound may be too strict: then `observe_exactly` decides. Paths whose exact look-up passed
+// are remembered by the tag of their shard: every mutation below a shard root changes the shard's word, mutations above
 // change the word of all shards, so an equal tag means that nothing that covers the path happened since.
 //
 // Bounds: at most `max_path_records` and `max_subtree_records`; beyond them, siblings fold into their parent's subtree

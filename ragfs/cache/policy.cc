@@ -9,7 +9,7 @@
 namespace ragfs {
 namespace {
 
-constexpr std::string_view kControlNames[] = {"enqueue",   "dequeue", "peek",   "ack",    "clear", "size", "messages",
+constexpr std::string_view kControlNames[] = {"enqueue",   "dequeue", "peek",   "ack",    "clear", "size",  "messages",
                                               "heartbeat", "lease",   "cursor", "offset", "pid",   "status"};
 
 // A glob is written against absolute paths; patterns match without the leading '/'.
@@ -30,8 +30,8 @@ bool any_above(const std::vector<std::string>& ancestors, std::string_view path)
 Result<void> check_prefixes(std::string_view field, const std::vector<std::string>& prefixes) {
   for (const std::string& prefix : prefixes) {
     if (!prefix.starts_with('/') || !Path::parse(prefix)) {
-      return fail(ErrorCode::config, fmt::format("{}: '{}' is not allowed; it must be an absolute path without '..'",
-                                                 field, prefix));
+      return fail(ErrorCode::config,
+                  fmt::format("{}: '{}' is not allowed; it must be an absolute path without '..'", field, prefix));
     }
   }
   return {};
@@ -45,8 +45,8 @@ struct MountPolicy::Glob {
 
 Result<void> CachePolicyConfig::validate() const {
   constexpr uint64_t kMostBytes = uint64_t{1} << 30;
-  for (const auto& [field, value] : {std::pair{"max_file_size_bytes", max_file_size_bytes},
-                                     std::pair{"max_listing_bytes", max_listing_bytes}}) {
+  for (const auto& [field, value] :
+       {std::pair{"max_file_size_bytes", max_file_size_bytes}, std::pair{"max_listing_bytes", max_listing_bytes}}) {
     if (value >= 1 && value <= kMostBytes) continue;
     return fail(ErrorCode::config, fmt::format("{}: {} is not allowed; it must be 1 to {}", field, value, kMostBytes));
   }
@@ -55,7 +55,8 @@ Result<void> CachePolicyConfig::validate() const {
   if (auto ok = check_prefixes("no_prefetch_prefixes", no_prefetch_prefixes); !ok) return ok;
   for (const std::string& glob : bypass_globs) {
     if (const auto parsed = GlobPattern::parse(without_slash(glob)); !parsed) {
-      return fail(ErrorCode::config, fmt::format("bypass_globs: '{}' is not allowed; {}", glob, parsed.error().message));
+      return fail(ErrorCode::config,
+                  fmt::format("bypass_globs: '{}' is not allowed; {}", glob, parsed.error().message));
     }
   }
   if (negative_ttl_ms != 0 && (negative_ttl_ms < 100 || negative_ttl_ms > 1'000)) {
@@ -73,7 +74,9 @@ bool is_lock_name(std::string_view name) {
   return name.ends_with(".lock") || name.ends_with(".lck") || is_internal_lock_name(name);
 }
 
-bool is_control_name(std::string_view name) { return std::ranges::find(kControlNames, name) != std::end(kControlNames); }
+bool is_control_name(std::string_view name) {
+  return std::ranges::find(kControlNames, name) != std::end(kControlNames);
+}
 
 std::vector<std::string> MountPolicy::resolve(const std::vector<std::string>& prefixes, PathView mount_path) {
   std::vector<std::string> result;

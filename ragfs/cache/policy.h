@@ -18,15 +18,15 @@
 namespace ragfs {
 
 struct CachePolicyConfig {
-  uint64_t max_file_size_bytes = 1 << 20;      // larger files are never cached
-  uint64_t max_listing_bytes = 1 << 20;        // packed; larger listings are never cached
-  std::vector<std::string> bypass_prefixes;    // absolute paths; they and all below are never cached
-  std::vector<std::string> bypass_globs;       // matched against the absolute path
+  uint64_t max_file_size_bytes = 1 << 20;                  // larger files are never cached
+  uint64_t max_listing_bytes = 1 << 20;                    // packed; larger listings are never cached
+  std::vector<std::string> bypass_prefixes;                // absolute paths; they and all below are never cached
+  std::vector<std::string> bypass_globs;                   // matched against the absolute path
   std::vector<std::string> permission_dependent_prefixes;  // answers depend on who asks: never cached
   std::vector<std::string> no_prefetch_prefixes;
   std::vector<std::string> preferred_names = {".abstract.md", ".overview.md"};  // kept under pressure
   std::vector<std::string> negative_names = {".abstract.md", ".overview.md"};   // whose absence may be remembered
-  int64_t negative_ttl_ms = 0;                 // 0 = off; else 100 to 1,000
+  int64_t negative_ttl_ms = 0;                                                  // 0 = off; else 100 to 1,000
 
   // Errors: config, naming field, value and what is allowed.
   Result<void> validate() const;
@@ -57,7 +57,7 @@ class MountPolicy {
 
   const CachePolicyConfig config_;
   const std::string mount_path_;
-  std::vector<std::string> bypass_;       // relative to the mount; "/" = all of it
+  std::vector<std::string> bypass_;  // relative to the mount; "/" = all of it
   std::vector<std::string> no_prefetch_;
   std::vector<std::unique_ptr<Glob>> globs_;
 };

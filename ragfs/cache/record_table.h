@@ -2,14 +2,13 @@
 //
 // Two of them make up the mutation table (mutation_table.h): one for exact objects, one for subtrees.
 //
-// Layout and memory order. 65,536 buckets. Each has an atomic word, {running marks : 16 | greatest value : 48}, over the
-// records that hash to it, and a chain of records guarded by one of 256 stripe mutexes. A reader looks at the word alone
-// (one acquire load); because several ids share a bucket the word may be too strict, never too lax, and the reader then
-// asks exact(), which takes the stripe. Writers change the chain and then publish the word with a sequentially
-// consistent store while holding the stripe: a reader that sees the word of a dropped record also sees the provider
-// erase that let it go.
-// Bounds: the caller bounds the number of records (MutationTable folds).
-// Thread-safety: all methods may be called from any thread. No method blocks for longer than a short critical section.
+// Layout and memory order. 65,536 buckets. Each has an atomic word, {running marks : 16 | greatest value : 48}, over
+// the records that hash to it, and a chain of records guarded by one of 256 stripe mutexes. A reader looks at the word
+// alone (one acquire load); because several ids share a bucket the word may be too strict, never too lax, and the
+// reader then asks exact(), which takes the stripe. Writers change the chain and then publish the word with a
+// sequentially consistent store while holding the stripe: a reader that sees the word of a dropped record also sees the
+// provider erase that let it go. Bounds: the caller bounds the number of records (MutationTable folds). Thread-safety:
+// all methods may be called from any thread. No method blocks for longer than a short critical section.
 #pragma once
 
 #include <array>

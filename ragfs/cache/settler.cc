@@ -126,8 +126,7 @@ void Settler::settle(Pending entry) {
   const bool superseded = table.observe_exactly(entry.object.record.trail, entry.object.kind).newest() > entry.value;
   // A newer mutation of the same object takes care of its key, and of this one's with it.
   if (!superseded) {
-    const bool fills_ended =
-        domain_.fills().all_ended_through(entry.horizon) || !rule_enabled(Rule::kSecondErase);
+    const bool fills_ended = domain_.fills().all_ended_through(entry.horizon) || !rule_enabled(Rule::kSecondErase);
     if (!confirm(entry)) {
       entry.erased = false;
       entry.due_ns = domain_.clock().monotonic_ns() + jittered_ns(entry.pause_ms);
@@ -142,7 +141,8 @@ void Settler::settle(Pending entry) {
       waiting_.push_back(std::move(entry));
       return;
     }
-    const bool may_return = domain_.provider().capabilities().may_resurrect && rule_enabled(Rule::kResurrectKeepsRecords);
+    const bool may_return =
+        domain_.provider().capabilities().may_resurrect && rule_enabled(Rule::kResurrectKeepsRecords);
     domain_.negatives().forget(entry.object.record.trail.self());
     if (!may_return) table.drop(entry.object.record.trail, entry.object.kind, entry.value);
   }

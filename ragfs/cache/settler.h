@@ -61,10 +61,10 @@ class Settler {
   struct Pending {
     AffectedObject object;
     uint64_t value;
-    uint64_t horizon;   // last fill that may still put something older
-    bool erased;        // an erase was confirmed, though maybe too early
-    int64_t due_ns;     // of a retry
-    int64_t pause_ms;   // before the next one
+    uint64_t horizon;  // last fill that may still put something older
+    bool erased;       // an erase was confirmed, though maybe too early
+    int64_t due_ns;    // of a retry
+    int64_t pause_ms;  // before the next one
   };
   struct Unknown {
     std::vector<AffectedObject> objects;

@@ -68,6 +68,8 @@ Result<bool> FileSystem::exists(const Context& ctx, PathView path) {
   return std::unexpected(std::move(info.error()));
 }
 
+Result<Path> FileSystem::resolve(const Context& /*ctx*/, PathView path) { return Path(path); }
+
 Result<std::string> FileSystem::version(const Context& ctx, PathView path) {
   Result<FileInfo> info = stat(ctx, path);
   if (!info) return std::unexpected(std::move(info.error()));

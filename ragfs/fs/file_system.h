@@ -191,6 +191,10 @@ class FileSystem {
   // The backend's version of a file (FileMeta::version); "" = unknown. Errors: not_found, is_a_directory.
   virtual Result<std::string> version(const Context& ctx, PathView path);
 
+  // Where `path` leads when every symlink on the way is followed; the path itself where a backend has none.
+  // Errors: not_found, permission_denied (a link leaves the root).
+  virtual Result<Path> resolve(const Context& ctx, PathView path);
+
   // A file or a directory. One rule on every backend: an existing file is replaced by a file; an existing empty
   // directory by a directory; anything else fails: directory_not_empty, is_a_directory, not_a_directory,
   // invalid_operation (into itself). Onto itself succeeds and does nothing. Errors: not_found.

@@ -223,7 +223,8 @@ TEST_F(CachedFileSystemTest, RecordsAreLetGoWhenNothingOlderCanComeBack) {
 }
 
 TEST_F(CachedFileSystemTest, TreeAndGlobWalkCachedListingsWithTheBackendsResults) {
-  for (const char* path : {"/r/a/one.md", "/r/a/.hidden.md", "/r/b/two.md", "/r/b/c/three.md"}) put_in_backend(path, "x");
+  for (const char* path : {"/r/a/one.md", "/r/a/.hidden.md", "/r/b/two.md", "/r/b/c/three.md"})
+    put_in_backend(path, "x");
   const auto mine = cached->tree(ctx, path_of("/r"), {});
   const auto truth = backend->tree(ctx, path_of("/r"), {});
   ASSERT_TRUE(mine && truth);

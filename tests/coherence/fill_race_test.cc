@@ -41,8 +41,8 @@ std::vector<MutationCase> mutations() {
       {"rename_directory",
        [](Fs& fs, const Context& c) { return fs.rename(c, path_of("/d"), path_of("/e")).has_value(); },
        "ERROR not_found"},
-      {"compare_and_write",
-       [](Fs& fs, const Context& c) { return *fs.compare_and_write(c, kFile, "old", "cas"); }, "cas"},
+      {"compare_and_write", [](Fs& fs, const Context& c) { return *fs.compare_and_write(c, kFile, "old", "cas"); },
+       "cas"},
       {"compare_and_remove", [](Fs& fs, const Context& c) { return *fs.compare_and_remove(c, kFile, "old"); },
        "ERROR not_found"},
   };

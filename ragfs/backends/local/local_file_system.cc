@@ -60,7 +60,7 @@ LocalFileSystem::LocalFileSystem(const LocalConfig& config, PosixFiles& files, L
                                  FileSystemTraits traits)
     : config_(config), files_(files), paths_(std::move(paths)), traits_(std::move(traits)) {}
 
-Result<LocalFileSystem::Looked> LocalFileSystem::look(PathView path) const {
+Result<LocalFileSystem::Looked> LocalFileSystem::look(const Context& ctx, PathView path) const {
   Looked looked;
   // A name in the root needs no descriptor, because only the name itself can be a link.
   if (path.depth() <= 1 && !TempNames::in_path(path)) {
@@ -70,7 +70,7 @@ Result<LocalFileSystem::Looked> LocalFileSystem::look(PathView path) const {
     if (result < 0) return std::unexpected(paths_.lookup_error(result, path));
     if (!S_ISLNK(looked.status.st_mode)) return looked;
   }
-  auto opened = paths_.open(path, O_PATH);
+  auto opened = paths_.open(ctx, path, O_PATH);
   if (!opened) return std::unexpected(std::move(opened.error()));
   looked.via_symlink = opened->via_symlink;
   const int result = retry_interrupted([&] { return files_.fstat(opened->fd.get(), &looked.status); });
@@ -78,8 +78,8 @@ Result<LocalFileSystem::Looked> LocalFileSystem::look(PathView path) const {
   return looked;
 }
 
-Result<LocalFileSystem::OpenFile> LocalFileSystem::open_file(PathView path, int flags) const {
-  auto opened = paths_.open(path, flags);
+Result<LocalFileSystem::OpenFile> LocalFileSystem::open_file(const Context& ctx, PathView path, int flags) const {
+  auto opened = paths_.open(ctx, path, flags);
   if (!opened) return std::unexpected(std::move(opened.error()));
   OpenFile file{.fd = std::move(opened->fd), .status = {}, .via_symlink = opened->via_symlink};
   const int result = retry_interrupted([&] { return files_.fstat(file.fd.get(), &file.status); });
@@ -100,8 +100,8 @@ Result<Bytes> LocalFileSystem::read_range(PathView path, int fd, uint64_t offset
   return fail(ErrorCode::too_large, fmt::format("{}: no memory for {} bytes; read it in ranges", path.text(), size));
 }
 
-Result<Bytes> LocalFileSystem::read(const Context& /*ctx*/, PathView path, uint64_t offset, uint64_t size) {
-  auto file = open_file(path, O_RDONLY);
+Result<Bytes> LocalFileSystem::read(const Context& ctx, PathView path, uint64_t offset, uint64_t size) {
+  auto file = open_file(ctx, path, O_RDONLY);
   if (!file) return std::unexpected(std::move(file.error()));
   const auto file_size = static_cast<uint64_t>(file->status.st_size);
   if (offset >= file_size) return Bytes();
@@ -109,8 +109,8 @@ Result<Bytes> LocalFileSystem::read(const Context& /*ctx*/, PathView path, uint6
   return read_range(path, file->fd.get(), offset, size == 0 ? rest : std::min(size, rest));
 }
 
-Result<FileContent> LocalFileSystem::read_file(const Context& /*ctx*/, PathView path) {
-  auto file = open_file(path, O_RDONLY);
+Result<FileContent> LocalFileSystem::read_file(const Context& ctx, PathView path) {
+  auto file = open_file(ctx, path, O_RDONLY);
   if (!file) return std::unexpected(std::move(file.error()));
   for (int attempt = 0; attempt < config_.snapshot_attempts; ++attempt) {
     auto data = read_range(path, file->fd.get(), 0, static_cast<uint64_t>(file->status.st_size));
@@ -127,28 +127,30 @@ Result<FileContent> LocalFileSystem::read_file(const Context& /*ctx*/, PathView 
                                          path.text(), config_.snapshot_attempts));
 }
 
-Result<FileInfo> LocalFileSystem::stat(const Context& /*ctx*/, PathView path) {
-  auto looked = look(path);
+Result<FileInfo> LocalFileSystem::stat(const Context& ctx, PathView path) {
+  auto looked = look(ctx, path);
   if (!looked) return std::unexpected(std::move(looked.error()));
   return info_of(path.is_root() ? std::string_view("/") : path.name(), looked->status);
 }
 
-Result<bool> LocalFileSystem::exists(const Context& /*ctx*/, PathView path) {
-  auto looked = look(path);
+Result<bool> LocalFileSystem::exists(const Context& ctx, PathView path) {
+  auto looked = look(ctx, path);
   if (looked) return true;
   if (looked.error().code == ErrorCode::not_found) return false;
   return std::unexpected(std::move(looked.error()));
 }
 
-Result<std::string> LocalFileSystem::version(const Context& /*ctx*/, PathView path) {
-  auto looked = look(path);
+Result<std::string> LocalFileSystem::version(const Context& ctx, PathView path) {
+  auto looked = look(ctx, path);
   if (!looked) return std::unexpected(std::move(looked.error()));
   if (S_ISDIR(looked->status.st_mode)) return fail(ErrorCode::is_a_directory, std::string(path.text()), EISDIR);
   return version_of(looked->status);
 }
 
-Result<std::vector<FileInfo>> LocalFileSystem::read_dir(const Context& /*ctx*/, PathView path) {
-  auto opened = paths_.open(path, O_RDONLY | O_DIRECTORY);
+Result<Path> LocalFileSystem::resolve(const Context& ctx, PathView path) { return paths_.real_path(ctx, path); }
+
+Result<std::vector<FileInfo>> LocalFileSystem::read_dir(const Context& ctx, PathView path) {
+  auto opened = paths_.open(ctx, path, O_RDONLY | O_DIRECTORY);
   if (!opened) return std::unexpected(std::move(opened.error()));
   const int dir_fd = opened->fd.get();
   std::vector<FileInfo> entries;

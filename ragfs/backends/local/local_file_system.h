@@ -55,6 +55,7 @@ class LocalFileSystem final : public FileSystem {
   Result<FileInfo> stat(const Context& ctx, PathView path) override;
   Result<bool> exists(const Context& ctx, PathView path) override;
   Result<std::string> version(const Context& ctx, PathView path) override;
+  Result<Path> resolve(const Context& ctx, PathView path) override;
 
   Result<void> rename(const Context& ctx, PathView from, PathView to) override;
   Result<void> replace(const Context& ctx, PathView from, PathView to) override;
@@ -78,15 +79,15 @@ class LocalFileSystem final : public FileSystem {
   LocalFileSystem(const LocalConfig& config, PosixFiles& files, LocalPaths paths, FileSystemTraits traits);
 
   // --- local_file_system.cc: reads ---
-  Result<Looked> look(PathView path) const;
+  Result<Looked> look(const Context& ctx, PathView path) const;
   // Errors: those of LocalPaths::open, is_a_directory, invalid_operation (a device, a socket).
-  Result<OpenFile> open_file(PathView path, int flags) const;
+  Result<OpenFile> open_file(const Context& ctx, PathView path, int flags) const;
   // Bytes [offset, offset + size) or fewer at the end. Errors: io, too_large (no memory for it).
   Result<Bytes> read_range(PathView path, int fd, uint64_t offset, uint64_t size) const;
 
   // --- local_writes.cc: one file ---
-  Result<WriteResult> write_whole(PathView path, std::string_view data, WriteFlag flag);
-  Result<WriteResult> write_in_place(PathView path, std::string_view data, uint64_t offset, WriteFlag flag);
+  Result<WriteResult> write_whole(const Context& ctx, PathView path, std::string_view data, WriteFlag flag);
+  Result<WriteResult> write_in_place(const Context& ctx, PathView path, std::string_view data, uint64_t offset, WriteFlag flag);
   // Replaces what stands at `target` by `data`. `exclusive`: already_exists when something does.
   Result<WriteResult> replace_content(PathView path, const Target& target, std::string_view data, bool exclusive);
   // May this process write over the existing `target`? Errors: is_a_directory, invalid_operation, permission_denied.
@@ -100,7 +101,7 @@ class LocalFileSystem final : public FileSystem {
     Target target;
     OwnedFd fd;  // holds the lock
   };
-  Result<std::optional<Compared>> lock_and_compare(PathView path, std::string_view expected) const;
+  Result<std::optional<Compared>> lock_and_compare(const Context& ctx, PathView path, std::string_view expected) const;
 
   // --- local_trees.cc: names and directories ---
   // Copies `size` bytes of `from` into `to`. 0, a negated errno, or -ENODATA when the source ended early.
@@ -113,7 +114,7 @@ class LocalFileSystem final : public FileSystem {
   // The files of one directory; its directories are added to `subdirs`.
   Result<void> unlink_files(const Context& ctx, PathView dir_path, std::vector<Path>& subdirs);
   // The entry of something that exists, links not followed, and its status. Errors: not_found naming `path`.
-  Result<NamedEntry> find_name(PathView path, struct stat& status) const;
+  Result<NamedEntry> find_name(const Context& ctx, PathView path, struct stat& status) const;
   Result<void> rename_entry(PathView from, const NamedEntry& old_entry, const struct stat& source, PathView to,
                             const NamedEntry& new_entry);
 

@@ -116,7 +116,7 @@ Error LocalPaths::lookup_error(int negated_errno, PathView path) const {
   }
 }
 
-Result<OpenedPath> LocalPaths::open(PathView path, int flags) const {
+Result<OpenedPath> LocalPaths::open(const Context& ctx, PathView path, int flags) const {
   if (TempNames::in_path(path)) return fail(ErrorCode::not_found, std::string(path.text()));
   const RelativePath relative(path);
   const int open_flags = safe_flags(flags);
@@ -125,19 +125,20 @@ Result<OpenedPath> LocalPaths::open(PathView path, int flags) const {
   bool via_symlink = false;
   if (fd == -ELOOP) {
     via_symlink = true;
+    ctx.via_symlink = true;
     fd = open_following(relative.c_str(), open_flags);
   }
   if (fd >= 0) return OpenedPath{.fd = OwnedFd(*files_, fd), .via_symlink = via_symlink};
   if (fd == -ENOTDIR && (flags & O_DIRECTORY) != 0) {
     // Either the end is no directory, or the path goes through a file and names nothing.
-    auto what = open(path, O_PATH);
+    auto what = open(ctx, path, O_PATH);
     if (what) return fail(ErrorCode::not_a_directory, std::string(path.text()), ENOTDIR);
     return what;
   }
   return std::unexpected(lookup_error(fd, path));
 }
 
-Result<NamedEntry> LocalPaths::open_parent(PathView path) const {
+Result<NamedEntry> LocalPaths::open_parent(const Context& ctx, PathView path) const {
   if (path.is_root()) return fail(ErrorCode::invalid_operation, "the root has no parent");
   if (TempNames::in_path(path)) {
     return fail(ErrorCode::invalid_path, fmt::format("{}: names of this form are temporary files", path.text()));
@@ -155,6 +156,7 @@ Result<NamedEntry> LocalPaths::open_parent(PathView path) const {
       retry_interrupted([&] { return files_->openat2(root_.get(), relative.c_str(), kFlags, 0, RESOLVE_NO_SYMLINKS); });
   if (fd == -ELOOP) {
     entry.via_symlink = true;
+    ctx.via_symlink = true;
     fd = open_following(relative.c_str(), kFlags);
   }
   if (fd == -ENOTDIR) return fail(ErrorCode::not_a_directory, std::string(parent.text()), ENOTDIR);
@@ -168,20 +170,20 @@ Result<NamedEntry> LocalPaths::open_parent(PathView path) const {
   return entry;
 }
 
-Result<Path> LocalPaths::real_path(PathView path) const {
-  auto opened = open(path, O_PATH);
+Result<Path> LocalPaths::real_path(const Context& ctx, PathView path) const {
+  auto opened = open(ctx, path, O_PATH);
   if (!opened) return std::unexpected(std::move(opened.error()));
   std::string inside;
   if (!strip_root(name_of(opened->fd.get()), inside)) return std::unexpected(lookup_error(-EXDEV, path));
   return Path::parse(inside);
 }
 
-Result<Target> LocalPaths::find_target(PathView path) const {
+Result<Target> LocalPaths::find_target(const Context& ctx, PathView path) const {
   Path real;
   PathView at = path;
   for (int attempt = 0; attempt < kLinkAttempts; ++attempt) {
     if (at.is_root()) return fail(ErrorCode::is_a_directory, std::string(path.text()));
-    auto entry = open_parent(at);
+    auto entry = open_parent(ctx, at);
     if (!entry) return std::unexpected(std::move(entry.error()));
     Target target;
     const int result = retry_interrupted(
@@ -194,7 +196,8 @@ Result<Target> LocalPaths::find_target(PathView path) const {
       target.exists = true;
       return target;
     }
-    auto leads_to = real_path(at);
+    ctx.via_symlink = true;
+    auto leads_to = real_path(ctx, at);
     if (!leads_to) return std::unexpected(std::move(leads_to.error()));
     real = std::move(*leads_to);
     at = real;

@@ -12,6 +12,7 @@
 
 #include <string>
 
+#include "ragfs/base/context.h"
 #include "ragfs/base/file_io.h"
 #include "ragfs/base/path.h"
 
@@ -57,17 +58,22 @@ class LocalPaths {
   const std::string& root_dir() const { return root_dir_; }
   std::string host_path(PathView path) const;
 
+  // The look-ups set ctx.via_symlink when they went through a link.
+
   // Opens what `path` leads to. `flags`: O_RDONLY, O_WRONLY, O_PATH, O_DIRECTORY...; never O_CREAT.
   // Errors: not_found (also below a file), permission_denied, invalid_path (loop), is_a_directory, not_a_directory
   // (with O_DIRECTORY).
-  Result<OpenedPath> open(PathView path, int flags) const;
+  Result<OpenedPath> open(const Context& ctx, PathView path, int flags) const;
   // The directory that holds `path`, whether or not `path` exists. A link at its end is not followed.
   // Errors: not_found and not_a_directory naming the parent; invalid_operation for the root; invalid_path for the name
   // of a temporary file.
-  Result<NamedEntry> open_parent(PathView path) const;
+  Result<NamedEntry> open_parent(const Context& ctx, PathView path) const;
   // As open_parent, but with a link at the end of `path` followed: what a write must replace.
   // Errors: also is_a_directory for the root, not_found for a dangling link.
-  Result<Target> find_target(PathView path) const;
+  Result<Target> find_target(const Context& ctx, PathView path) const;
+
+  // Where `path` leads, as a path without links. Errors: those of open().
+  Result<Path> real_path(const Context& ctx, PathView path) const;
 
   // The Error of a failed look-up of `path`. not_found only while the root itself is there.
   Error lookup_error(int negated_errno, PathView path) const;
@@ -79,8 +85,6 @@ class LocalPaths {
   int open_absolute_link(const char* relative, int flags) const;
   // Host name of an open descriptor; "" when it cannot be had.
   std::string name_of(int fd) const;
-  // Where `path` leads, as a path without links. Errors: those of open().
-  Result<Path> real_path(PathView path) const;
   // The part of `host` below the root, or false.
   bool strip_root(const std::string& host, std::string& relative) const;
 

@@ -9,7 +9,8 @@ FileInfo info_of(std::string_view name, const struct stat& status) {
                 .size = static_cast<uint64_t>(status.st_size),
                 .mode = kDefaultFileMode,
                 .mtime_ns = to_ns(status.st_mtim),
-                .kind = FileKind::other};
+                .kind = FileKind::other,
+                .aliased = !S_ISDIR(status.st_mode) && status.st_nlink > 1};
   if (S_ISREG(status.st_mode)) info.kind = FileKind::file;
   if (S_ISDIR(status.st_mode)) {
     info.kind = FileKind::directory;

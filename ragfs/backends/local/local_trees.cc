@@ -75,7 +75,7 @@ bool LocalFileSystem::clear_stale_temps(int dir_fd, const char* name) const {
   return cleared;
 }
 
-Result<void> LocalFileSystem::ensure_parent_dirs(const Context& /*ctx*/, PathView path, uint32_t /*mode*/) {
+Result<void> LocalFileSystem::ensure_parent_dirs(const Context& ctx, PathView path, uint32_t /*mode*/) {
   const PathView parent = path.parent();
   if (parent.is_root()) return {};
   if (TempNames::in_path(path)) {
@@ -86,7 +86,7 @@ Result<void> LocalFileSystem::ensure_parent_dirs(const Context& /*ctx*/, PathVie
     PathView at = parent;
     std::vector<PathView> missing;
     while (!at.is_root()) {
-      auto found = paths_.open(at, O_PATH | O_DIRECTORY);
+      auto found = paths_.open(ctx, at, O_PATH | O_DIRECTORY);
       if (found) break;
       if (found.error().code != ErrorCode::not_found) return std::unexpected(std::move(found.error()));
       missing.push_back(at);
@@ -94,7 +94,7 @@ Result<void> LocalFileSystem::ensure_parent_dirs(const Context& /*ctx*/, PathVie
     }
     int result = 0;
     for (; !missing.empty() && result == 0; missing.pop_back()) {
-      auto entry = paths_.open_parent(missing.back());
+      auto entry = paths_.open_parent(ctx, missing.back());
       if (!entry) {
         if (entry.error().code != ErrorCode::not_found) return std::unexpected(std::move(entry.error()));
         result = -ENOENT;
@@ -106,7 +106,7 @@ Result<void> LocalFileSystem::ensure_parent_dirs(const Context& /*ctx*/, PathVie
     }
     if (result == 0) return {};
   }
-  auto found = paths_.open(parent, O_PATH | O_DIRECTORY);
+  auto found = paths_.open(ctx, parent, O_PATH | O_DIRECTORY);
   if (!found && found.error().code == ErrorCode::not_found) {
     return fail(
         ErrorCode::io,
@@ -116,14 +116,14 @@ Result<void> LocalFileSystem::ensure_parent_dirs(const Context& /*ctx*/, PathVie
   return {};
 }
 
-Result<void> LocalFileSystem::remove(const Context& /*ctx*/, PathView path) {
+Result<void> LocalFileSystem::remove(const Context& ctx, PathView path) {
   if (path.is_root()) {
     auto entries = read_dir({}, path);
     if (!entries) return std::unexpected(std::move(entries.error()));
     if (!entries->empty()) return fail(ErrorCode::directory_not_empty, "/", ENOTEMPTY);
     return fail(ErrorCode::invalid_operation, "the root cannot be removed");
   }
-  auto entry = paths_.open_parent(path);
+  auto entry = paths_.open_parent(ctx, path);
   if (!entry) {
     if (not_there(entry.error().code)) return fail(ErrorCode::not_found, std::string(path.text()), ENOENT);
     return std::unexpected(std::move(entry.error()));
@@ -147,7 +147,7 @@ Result<void> LocalFileSystem::remove(const Context& /*ctx*/, PathView path) {
 
 Result<void> LocalFileSystem::remove_all(const Context& ctx, PathView path) {
   if (path.is_root()) return remove_below(ctx, path);
-  auto entry = paths_.open_parent(path);
+  auto entry = paths_.open_parent(ctx, path);
   if (!entry) {
     if (not_there(entry.error().code)) return fail(ErrorCode::not_found, std::string(path.text()), ENOENT);
     return std::unexpected(std::move(entry.error()));
@@ -194,7 +194,7 @@ Result<void> LocalFileSystem::remove_below(const Context& ctx, PathView path) {
 }
 
 Result<void> LocalFileSystem::unlink_files(const Context& ctx, PathView dir_path, std::vector<Path>& subdirs) {
-  auto opened = paths_.open(dir_path, O_RDONLY | O_DIRECTORY);
+  auto opened = paths_.open(ctx, dir_path, O_RDONLY | O_DIRECTORY);
   if (!opened) return std::unexpected(std::move(opened.error()));
   const int dir_fd = opened->fd.get();
   // Removing while reading may make a file system skip names, so it is read until a pass finds nothing to remove.
@@ -220,11 +220,11 @@ Result<void> LocalFileSystem::unlink_files(const Context& ctx, PathView dir_path
   return {};
 }
 
-Result<void> LocalFileSystem::rename(const Context& /*ctx*/, PathView from, PathView to) {
+Result<void> LocalFileSystem::rename(const Context& ctx, PathView from, PathView to) {
   struct stat source = {};
   NamedEntry old_entry;
   if (!from.is_root()) {
-    auto entry = find_name(from, source);
+    auto entry = find_name(ctx, from, source);
     if (!entry) return std::unexpected(std::move(entry.error()));
     old_entry = std::move(*entry);
   }
@@ -234,13 +234,13 @@ Result<void> LocalFileSystem::rename(const Context& /*ctx*/, PathView from, Path
                 fmt::format("{} cannot be moved into itself ({})", from.text(), to.text()));
   }
   if (from.is_within(to)) return fail(ErrorCode::directory_not_empty, std::string(to.text()), ENOTEMPTY);
-  auto new_entry = paths_.open_parent(to);
+  auto new_entry = paths_.open_parent(ctx, to);
   if (!new_entry) return std::unexpected(std::move(new_entry.error()));
   return rename_entry(from, old_entry, source, to, *new_entry);
 }
 
-Result<NamedEntry> LocalFileSystem::find_name(PathView path, struct stat& status) const {
-  auto entry = paths_.open_parent(path);
+Result<NamedEntry> LocalFileSystem::find_name(const Context& ctx, PathView path, struct stat& status) const {
+  auto entry = paths_.open_parent(ctx, path);
   if (!entry) {
     if (not_there(entry.error().code)) return fail(ErrorCode::not_found, std::string(path.text()), ENOENT);
     return entry;
@@ -274,17 +274,17 @@ Result<void> LocalFileSystem::rename_entry(PathView from, const NamedEntry& old_
   return fsync_dir(from, old_entry.dir_fd);
 }
 
-Result<void> LocalFileSystem::replace(const Context& /*ctx*/, PathView from, PathView to) {
+Result<void> LocalFileSystem::replace(const Context& ctx, PathView from, PathView to) {
   if (from.is_root()) return fail(ErrorCode::invalid_operation, "/ is a directory; replace moves files");
   struct stat source = {};
-  auto old_entry = find_name(from, source);
+  auto old_entry = find_name(ctx, from, source);
   if (!old_entry) return std::unexpected(std::move(old_entry.error()));
   if (S_ISDIR(source.st_mode)) {
     return fail(ErrorCode::invalid_operation, fmt::format("{} is a directory; replace moves files", from.text()));
   }
   if (from == to) return {};
   if (from.is_within(to)) return fail(ErrorCode::is_a_directory, std::string(to.text()), EISDIR);
-  auto new_entry = paths_.open_parent(to);
+  auto new_entry = paths_.open_parent(ctx, to);
   if (!new_entry) return std::unexpected(std::move(new_entry.error()));
   return rename_entry(from, *old_entry, source, to, *new_entry);
 }
@@ -315,7 +315,7 @@ int LocalFileSystem::copy_bytes(int from, int to, uint64_t size) const {
 }
 
 Result<WriteResult> LocalFileSystem::copy(const Context& ctx, PathView from, PathView to) {
-  auto source = open_file(from, O_RDONLY);
+  auto source = open_file(ctx, from, O_RDONLY);
   if (!source) return std::unexpected(std::move(source.error()));
   if (from == to) {
     return WriteResult{.bytes = static_cast<uint64_t>(source->status.st_size),
@@ -324,7 +324,7 @@ Result<WriteResult> LocalFileSystem::copy(const Context& ctx, PathView from, Pat
   if (auto parents = ensure_parent_dirs(ctx, to, kDefaultDirMode); !parents) {
     return std::unexpected(std::move(parents.error()));
   }
-  auto target = paths_.find_target(to);
+  auto target = paths_.find_target(ctx, to);
   if (!target) return std::unexpected(std::move(target.error()));
   if (target->exists) {
     if (auto allowed = check_writable(to, *target); !allowed) return std::unexpected(std::move(allowed.error()));

@@ -33,9 +33,9 @@ std::unexpected<Error> fail_errno(int negated_errno, PathView path) {
 
 }  // namespace
 
-Result<void> LocalFileSystem::create(const Context& /*ctx*/, PathView path) {
+Result<void> LocalFileSystem::create(const Context& ctx, PathView path) {
   if (path.is_root()) return fail(ErrorCode::already_exists, "/");
-  auto entry = paths_.open_parent(path);
+  auto entry = paths_.open_parent(ctx, path);
   if (!entry) return std::unexpected(std::move(entry.error()));
   const OwnedFd made(files_, retry_interrupted([&] {
                        return files_.openat(entry->dir_fd, entry->name.c_str(),
@@ -46,9 +46,9 @@ Result<void> LocalFileSystem::create(const Context& /*ctx*/, PathView path) {
   return {};
 }
 
-Result<void> LocalFileSystem::mkdir(const Context& /*ctx*/, PathView path, uint32_t /*mode*/) {
+Result<void> LocalFileSystem::mkdir(const Context& ctx, PathView path, uint32_t /*mode*/) {
   if (path.is_root()) return fail(ErrorCode::already_exists, "/");
-  auto entry = paths_.open_parent(path);
+  auto entry = paths_.open_parent(ctx, path);
   if (!entry) return std::unexpected(std::move(entry.error()));
   const int made = retry_interrupted([&] { return files_.mkdirat(entry->dir_fd, entry->name.c_str(), kNewDirMode); });
   if (made < 0) return fail_errno(made, path);
@@ -56,14 +56,14 @@ Result<void> LocalFileSystem::mkdir(const Context& /*ctx*/, PathView path, uint3
   return {};
 }
 
-Result<WriteResult> LocalFileSystem::write(const Context& /*ctx*/, PathView path, std::string_view data,
+Result<WriteResult> LocalFileSystem::write(const Context& ctx, PathView path, std::string_view data,
                                            uint64_t offset, WriteFlag flag) {
-  if (flag == WriteFlag::none || flag == WriteFlag::append) return write_in_place(path, data, offset, flag);
+  if (flag == WriteFlag::none || flag == WriteFlag::append) return write_in_place(ctx, path, data, offset, flag);
   if (offset != 0) {
     return fail(ErrorCode::invalid_operation,
                 fmt::format("{}: offset {} with a whole-file write", path.text(), offset));
   }
-  return write_whole(path, data, flag);
+  return write_whole(ctx, path, data, flag);
 }
 
 Result<void> LocalFileSystem::check_writable(PathView path, const Target& target) const {
@@ -79,11 +79,11 @@ Result<void> LocalFileSystem::check_writable(PathView path, const Target& target
   return {};
 }
 
-Result<WriteResult> LocalFileSystem::write_whole(PathView path, std::string_view data, WriteFlag flag) {
+Result<WriteResult> LocalFileSystem::write_whole(const Context& ctx, PathView path, std::string_view data, WriteFlag flag) {
   const bool exclusive = flag == WriteFlag::create_new;
   if (exclusive) {
     if (path.is_root()) return fail(ErrorCode::already_exists, "/");
-    auto entry = paths_.open_parent(path);
+    auto entry = paths_.open_parent(ctx, path);
     if (!entry) return std::unexpected(std::move(entry.error()));
     struct stat status = {};
     const int found = retry_interrupted(
@@ -92,7 +92,7 @@ Result<WriteResult> LocalFileSystem::write_whole(PathView path, std::string_view
     if (found != -ENOENT) return std::unexpected(paths_.lookup_error(found, path));
     return replace_content(path, Target{.entry = std::move(*entry), .exists = false, .status = {}}, data, true);
   }
-  auto target = paths_.find_target(path);
+  auto target = paths_.find_target(ctx, path);
   if (!target) {
     // For a file that must exist, a missing parent or one that is a file both mean that it does not.
     if (flag == WriteFlag::truncate && target.error().code == ErrorCode::not_a_directory) {
@@ -165,10 +165,10 @@ Result<FileMeta> LocalFileSystem::settle(PathView path, const OpenFile& file) co
   return meta_of(after, file.via_symlink);
 }
 
-Result<WriteResult> LocalFileSystem::write_in_place(PathView path, std::string_view data, uint64_t offset,
+Result<WriteResult> LocalFileSystem::write_in_place(const Context& ctx, PathView path, std::string_view data, uint64_t offset,
                                                     WriteFlag flag) {
   const bool append = flag == WriteFlag::append;
-  auto file = open_file(path, append ? O_WRONLY | O_APPEND : O_WRONLY);
+  auto file = open_file(ctx, path, append ? O_WRONLY | O_APPEND : O_WRONLY);
   if (!file) return std::unexpected(std::move(file.error()));
   if (!append && (offset > kMaxOffset || data.size() > kMaxOffset - offset)) {
     return fail(ErrorCode::invalid_operation, fmt::format("{}: offset {} is out of range", path.text(), offset));
@@ -195,8 +195,8 @@ Result<WriteResult> LocalFileSystem::write_in_place(PathView path, std::string_v
   return WriteResult{.bytes = data.size(), .meta = std::move(*meta)};
 }
 
-Result<void> LocalFileSystem::truncate(const Context& /*ctx*/, PathView path, uint64_t size) {
-  auto file = open_file(path, O_WRONLY);
+Result<void> LocalFileSystem::truncate(const Context& ctx, PathView path, uint64_t size) {
+  auto file = open_file(ctx, path, O_WRONLY);
   if (!file) return std::unexpected(std::move(file.error()));
   if (size > kMaxOffset) {
     return fail(ErrorCode::invalid_operation, fmt::format("{}: size {} is out of range", path.text(), size));
@@ -209,11 +209,11 @@ Result<void> LocalFileSystem::truncate(const Context& /*ctx*/, PathView path, ui
 }
 
 Result<void> LocalFileSystem::touch(const Context& ctx, PathView path) {
-  auto file = open_file(path, O_WRONLY);
+  auto file = open_file(ctx, path, O_WRONLY);
   if (!file && file.error().code == ErrorCode::not_found) {
     auto created = create(ctx, path);
     if (created || created.error().code != ErrorCode::already_exists) return created;
-    file = open_file(path, O_WRONLY);  // somebody created it meanwhile, or it is a dangling link
+    file = open_file(ctx, path, O_WRONLY);  // somebody created it meanwhile, or it is a dangling link
   }
   if (!file) return std::unexpected(std::move(file.error()));
   const int result = stamp_now(files_, file->fd.get());
@@ -221,15 +221,15 @@ Result<void> LocalFileSystem::touch(const Context& ctx, PathView path) {
   return {};
 }
 
-Result<void> LocalFileSystem::chmod(const Context& /*ctx*/, PathView path, uint32_t /*mode*/) {
-  auto looked = look(path);
+Result<void> LocalFileSystem::chmod(const Context& ctx, PathView path, uint32_t /*mode*/) {
+  auto looked = look(ctx, path);
   if (!looked) return std::unexpected(std::move(looked.error()));
   return {};
 }
 
-Result<std::optional<LocalFileSystem::Compared>> LocalFileSystem::lock_and_compare(PathView path,
+Result<std::optional<LocalFileSystem::Compared>> LocalFileSystem::lock_and_compare(const Context& ctx, PathView path,
                                                                                    std::string_view expected) const {
-  auto target = paths_.find_target(path);
+  auto target = paths_.find_target(ctx, path);
   if (!target) {
     const ErrorCode code = target.error().code;
     if (code == ErrorCode::not_found || code == ErrorCode::not_a_directory) return std::nullopt;
@@ -268,9 +268,9 @@ Result<std::optional<LocalFileSystem::Compared>> LocalFileSystem::lock_and_compa
   return Compared{.target = std::move(*target), .fd = std::move(fd)};
 }
 
-Result<bool> LocalFileSystem::compare_and_write(const Context& /*ctx*/, PathView path, std::string_view expected,
+Result<bool> LocalFileSystem::compare_and_write(const Context& ctx, PathView path, std::string_view expected,
                                                 std::string_view replacement) {
-  auto compared = lock_and_compare(path, expected);
+  auto compared = lock_and_compare(ctx, path, expected);
   if (!compared) return std::unexpected(std::move(compared.error()));
   const std::optional<Compared>& found = *compared;
   if (!found) return false;
@@ -280,8 +280,8 @@ Result<bool> LocalFileSystem::compare_and_write(const Context& /*ctx*/, PathView
   return true;
 }
 
-Result<bool> LocalFileSystem::compare_and_remove(const Context& /*ctx*/, PathView path, std::string_view expected) {
-  auto compared = lock_and_compare(path, expected);
+Result<bool> LocalFileSystem::compare_and_remove(const Context& ctx, PathView path, std::string_view expected) {
+  auto compared = lock_and_compare(ctx, path, expected);
   if (!compared) return std::unexpected(std::move(compared.error()));
   const std::optional<Compared>& found = *compared;
   if (!found) return false;
