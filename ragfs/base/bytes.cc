@@ -64,10 +64,11 @@ Bytes Bytes::from_string(std::string text) {
   return adopt(owner->text.data(), owner->text.size(), owner);
 }
 
-Bytes Bytes::slice(size_t offset, size_t size) const noexcept {
+Bytes Bytes::slice(size_t offset, size_t size) const& noexcept { return Bytes(*this).slice(offset, size); }
+
+Bytes Bytes::slice(size_t offset, size_t size) && noexcept {
   if (offset >= size_) return {};
-  if (owner_ != nullptr) owner_->add_ref();
-  return Bytes(data_ + offset, std::min(size, size_ - offset), owner_);
+  return Bytes(data_ + offset, std::min(size, size_ - offset), std::exchange(owner_, nullptr));
 }
 
 }  // namespace ragfs

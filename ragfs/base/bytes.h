@@ -89,7 +89,9 @@ class Bytes {
   std::string str() const { return std::string(view()); }
 
   // The bytes from `offset` on, at most `size` of them; empty when offset is past the end. Shares the memory.
-  Bytes slice(size_t offset, size_t size = SIZE_MAX) const noexcept;
+  Bytes slice(size_t offset, size_t size = SIZE_MAX) const& noexcept;
+  // The same out of a Bytes that is not needed any more: hands its reference over instead of taking one.
+  Bytes slice(size_t offset, size_t size = SIZE_MAX) && noexcept;
 
   // The owner's note, or nullptr where nothing owns the memory.
   std::atomic<uint64_t>* note() const noexcept { return owner_ == nullptr ? nullptr : &owner_->note(); }

@@ -118,8 +118,7 @@ Result<Bytes> CachedFileSystem::read(const Context& ctx, PathView path, uint64_t
   } else {
     if (std::optional<CacheHit> hit = find(ctx, target, ObjectKind::file)) {
       counters_.add(CacheCounter::file_hit);
-      const Bytes payload = hit->payload();
-      return payload.slice(offset, size == 0 ? SIZE_MAX : size);
+      return std::move(*hit).payload().slice(offset, size == 0 ? SIZE_MAX : size);
     }
     if (domain_->known_absent(target.at)) {
       counters_.add(CacheCounter::negative_hit);
@@ -142,7 +141,8 @@ Result<FileContent> CachedFileSystem::read_file(const Context& ctx, PathView pat
   if (!ctx.bypass_cache) {
     if (std::optional<CacheHit> hit = find(ctx, target, ObjectKind::file)) {
       counters_.add(CacheCounter::file_hit);
-      return FileContent{hit->payload(), meta_of(hit->envelope.info)};
+      FileMeta meta = meta_of(hit->envelope.info);
+      return FileContent{std::move(*hit).payload(), std::move(meta)};
     }
     counters_.add(CacheCounter::file_miss);
   }

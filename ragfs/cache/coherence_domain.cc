@@ -82,13 +82,13 @@ std::shared_ptr<BackendDomain> CoherenceDomain::backend_by_hash(uint64_t identit
 }
 
 Observation CoherenceDomain::observe(const CachePath& at, ObjectKind kind) const {
-  return table_.observe(at.trail, kind);
+  return table_.observe(at.trail(), kind);
 }
 
 Observation CoherenceDomain::observe_for(const CachePath& at, ObjectKind kind, uint64_t stamp) const {
-  const Observation seen = table_.observe(at.trail, kind);
+  const Observation seen = table_.observe(at.trail(), kind);
   if (seen.exact || (!seen.running() && seen.newest() <= stamp)) return seen;
-  return table_.observe_exactly(at.trail, kind);
+  return table_.observe_exactly(at.trail(), kind);
 }
 
 bool CoherenceDomain::wants_verification() {
@@ -144,51 +144,68 @@ void CoherenceDomain::count_refusal(const Observation& seen, uint64_t stamp) {
   }
 }
 
-std::optional<CacheHit> CoherenceDomain::lookup(const CachePath& at, ObjectKind kind, Deadline deadline) {
-  const CacheKey object_key = key(at, kind);
-  const bool records_first = rule_enabled(Rule::kRecordsBeforeGet);
-  Observation seen;
-  if (records_first) seen = observe(at, kind);
+std::optional<CacheHit> CoherenceDomain::fetch(const CachePath& at, ObjectKind kind, const CacheKey& key,
+                                               Deadline deadline) {
   const uint64_t epoch_before = epoch();
   RAGFS_PAUSE_POINT("lookup.before_get");
-  GetResult got = provider_.get(object_key, deadline);
+  GetResult got = provider_.get(key, deadline);
   RAGFS_PAUSE_POINT("lookup.after_get");
   if (!got || !got->has_value()) return std::nullopt;
-  Bytes& object = **got;
-  std::optional<DecodedEnvelope> opened = open_object(at, kind, object_key, object, deadline);
-  if (!opened) return std::nullopt;
-  if (!records_first) seen = observe(at, kind);
-  if (refused_by_epoch_or_age(opened->info, epoch_before)) return std::nullopt;
-
-  const std::atomic<uint64_t>* note = object.note();
-  const bool noted = seen.shard_tag != 0 && note != nullptr && note->load(std::memory_order_acquire) == seen.shard_tag;
-  if (stamp_passes(seen, opened->info.stamp) || noted) return CacheHit{std::move(object), *opened};
-  if (seen.exact) {
-    count_refusal(seen, opened->info.stamp);
-    return std::nullopt;
-  }
-  return lookup_exactly(at, kind, object_key, deadline);
+  std::optional<DecodedEnvelope> opened = open_object(at, kind, key, **got, deadline);
+  if (!opened || refused_by_epoch_or_age(opened->info, epoch_before)) return std::nullopt;
+  return CacheHit{std::move(**got), *opened};
 }
 
-std::optional<CacheHit> CoherenceDomain::lookup_exactly(const CachePath& at, ObjectKind kind, const CacheKey& key,
-                                                        Deadline deadline) {
-  const Observation seen = table_.observe_exactly(at.trail, kind);
-  const uint64_t epoch_before = epoch();
-  // Again: what the first get returned may have been let go between its look-up and now.
-  GetResult got = provider_.get(key, deadline);
-  if (!got || !got->has_value()) return std::nullopt;
-  Bytes& object = **got;
-  std::optional<DecodedEnvelope> opened = open_object(at, kind, key, object, deadline);
-  if (!opened || refused_by_epoch_or_age(opened->info, epoch_before)) return std::nullopt;
-  if (!stamp_passes(seen, opened->info.stamp)) {
-    count_refusal(seen, opened->info.stamp);
+namespace {
+
+// As long as the shard's tag stays the same, nothing that covers the path happens: the next hit may skip the records.
+void leave_note(const CacheHit& hit, const Observation& seen) {
+  std::atomic<uint64_t>* note = hit.object.note();
+  if (note != nullptr && seen.shard_tag != 0) note->store(seen.shard_tag, std::memory_order_release);
+}
+
+}  // namespace
+
+std::optional<CacheHit> CoherenceDomain::lookup(const CachePath& at, ObjectKind kind, Deadline deadline) {
+  const CacheKey object_key = key(at, kind);
+  provider_.prefetch(object_key);
+  if (!rule_enabled(Rule::kRecordsBeforeGet)) return lookup_get_first(at, kind, object_key, deadline);
+
+  // First way, for most hits: no record exists, or none that covers the path changed since the object was judged.
+  const bool no_records = table_.empty();
+  if (no_records || provider_.capabilities().zero_copy) {
+    const uint64_t tag = no_records ? 0 : table_.shard_tag(MutationTable::shard_of(at.backend->root_id, at.path));
+    if (no_records || tag != 0) {
+      std::optional<CacheHit> hit = fetch(at, kind, object_key, deadline);
+      if (!hit || no_records) return hit;
+      const std::atomic<uint64_t>* note = hit->object.note();
+      if (note != nullptr && note->load(std::memory_order_acquire) == tag) return hit;
+    }
+  }
+  // Second: the buckets. Third: they are shared, and refused; the exact records. Each with a get of its own: what an
+  // earlier get returned may have been let go between the mutation and the look-up of its records.
+  for (const bool exactly : {false, true}) {
+    const Observation seen = exactly ? table_.observe_exactly(at.trail(), kind) : table_.observe(at.trail(), kind);
+    std::optional<CacheHit> hit = fetch(at, kind, object_key, deadline);
+    if (!hit) return std::nullopt;
+    if (stamp_passes(seen, hit->envelope.info.stamp)) {
+      leave_note(*hit, seen);
+      return hit;
+    }
+    if (!seen.exact) continue;
+    count_refusal(seen, hit->envelope.info.stamp);
     return std::nullopt;
   }
-  // As long as the shard's tag stays the same, no mutation that covers the path happened: the next hit may skip this.
-  if (std::atomic<uint64_t>* note = object.note(); note != nullptr && seen.shard_tag != 0) {
-    note->store(seen.shard_tag, std::memory_order_release);
-  }
-  return CacheHit{std::move(object), *opened};
+  return std::nullopt;
+}
+
+// What a test of the rule "records before the get" takes apart: the same, in the wrong order.
+std::optional<CacheHit> CoherenceDomain::lookup_get_first(const CachePath& at, ObjectKind kind, const CacheKey& key,
+                                                          Deadline deadline) {
+  std::optional<CacheHit> hit = fetch(at, kind, key, deadline);
+  if (!hit) return std::nullopt;
+  if (!stamp_passes(table_.observe_exactly(at.trail(), kind), hit->envelope.info.stamp)) return std::nullopt;
+  return hit;
 }
 
 std::optional<CoherenceDomain::Fill> CoherenceDomain::begin_fill() {
@@ -246,9 +263,9 @@ void CoherenceDomain::mark_unknown_put(const RecordPath& record, ObjectKind kind
 
 bool CoherenceDomain::known_absent(const CachePath& at) {
   if (negatives_.size() == 0) return false;
-  const Observation as_file = table_.observe_exactly(at.trail, ObjectKind::file);
-  const Observation as_listing = table_.observe_exactly(at.trail, ObjectKind::listing);
-  const std::optional<uint64_t> start = negatives_.find(at.trail.self());
+  const Observation as_file = table_.observe_exactly(at.trail(), ObjectKind::file);
+  const Observation as_listing = table_.observe_exactly(at.trail(), ObjectKind::listing);
+  const std::optional<uint64_t> start = negatives_.find(at.trail().self());
   if (!start) return false;
   if (!rule_enabled(Rule::kNegativeRecord)) return true;
   if (as_file.running() || as_listing.running()) return false;
@@ -262,7 +279,7 @@ void CoherenceDomain::remember_absent(const CachePath& at, const Fill& fill, int
   if (as_file.newest() > fill.start() || as_listing.newest() > fill.start()) return;
   if (fill.epoch() != epoch()) return;
   RAGFS_PAUSE_POINT("negative.before_remember");
-  negatives_.remember(at.trail.self(), fill.start(), ttl_ms);
+  negatives_.remember(at.trail().self(), fill.start(), ttl_ms);
 }
 
 void CoherenceDomain::new_epoch() {

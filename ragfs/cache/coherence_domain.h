@@ -78,19 +78,26 @@ struct BackendDomain {
   PathLockTable mutation_locks;
 };
 
-// A path of one backend, with all that a look-up needs. The view must outlive it.
-struct CachePath {
-  CachePath(const BackendDomain& backend_in, PathView path_in)
-      : backend(&backend_in), path(path_in), trail(backend_in.root_id, path_in) {}
+// A path of one backend, with what a look-up needs. The view must outlive it. Belongs to one call: the ids of its
+// ancestors are computed when they are first asked for (most hits do without).
+class CachePath {
+ public:
+  CachePath(const BackendDomain& backend_in, PathView path_in) : backend(&backend_in), path(path_in) {}
+  const PathTrail& trail() const {
+    if (!trail_) trail_.emplace(backend->root_id, path);
+    return *trail_;
+  }
   const BackendDomain* backend;
   PathView path;  // in the backend's identity
-  PathTrail trail;
+
+ private:
+  mutable std::optional<PathTrail> trail_;
 };
 
 struct CacheHit {
   Bytes object;  // keeps the views of `envelope` alive
   DecodedEnvelope envelope;
-  Bytes payload() const { return object.slice(object.size() - envelope.payload.size()); }
+  Bytes payload() && { return std::move(object).slice(object.size() - envelope.payload.size()); }
 };
 
 using SharedListing = std::shared_ptr<const std::vector<FileInfo>>;
@@ -188,8 +195,10 @@ class CoherenceDomain {
                                              const Bytes& object, Deadline deadline);
   bool refused_by_epoch_or_age(const EnvelopeInfo& info, uint64_t epoch_before);
   void count_refusal(const Observation& seen, uint64_t stamp);
-  // The second half of a look-up whose bucket refused: exact records, another get.
-  std::optional<CacheHit> lookup_exactly(const CachePath& at, ObjectKind kind, const CacheKey& key, Deadline deadline);
+  // The object of `key` if it is intact, of this path and epoch, and not expired. Records are not asked.
+  std::optional<CacheHit> fetch(const CachePath& at, ObjectKind kind, const CacheKey& key, Deadline deadline);
+  std::optional<CacheHit> lookup_get_first(const CachePath& at, ObjectKind kind, const CacheKey& key,
+                                           Deadline deadline);
   void leave_direct_read();
 
   const CoherenceConfig config_;

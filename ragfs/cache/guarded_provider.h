@@ -53,6 +53,9 @@ class GuardedProvider {
   CacheProvider& provider() { return *provider_; }
 
   // As in CacheProvider; each ends by the earlier of the caller's deadline and operation_timeout_ms.
+  void prefetch(const CacheKey& key) const noexcept {
+    if (in_process_) provider_->prefetch(key);
+  }
   GetResult get(const CacheKey& key, Deadline deadline);
   Result<void> put(const CacheKey& key, const ValueParts& value, const PutOptions& options, Deadline deadline);
   Result<void> erase(const CacheKey& key, Deadline deadline);

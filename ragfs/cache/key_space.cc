@@ -62,7 +62,8 @@ KeySpace::KeySpace(std::string_view name_space)
     : namespace_(encode_key_part(name_space)),
       file_prefix_("file:" + namespace_ + ":"),
       listing_prefix_("dir:" + namespace_ + ":"),
-      subtree_prefix_("subtree:" + namespace_ + ":") {}
+      subtree_prefix_("subtree:" + namespace_ + ":"),
+      namespace_hash_(hash64(namespace_)) {}
 
 CacheKey KeySpace::key(ObjectKind kind, uint64_t identity_hash, PathView path) const {
   const std::string& prefix = kind == ObjectKind::file      ? file_prefix_
@@ -87,7 +88,7 @@ CacheKey KeySpace::key(ObjectKind kind, uint64_t identity_hash, PathView path) c
   put_hex(out + 16, hash.low);
   out += 32;
   // The kind is the only part of the key that the path hash does not cover (the namespace is one per provider use).
-  const uint64_t key_hash = mix64(hash.low ^ (static_cast<uint64_t>(kind) << 56) ^ hash64(namespace_));
+  const uint64_t key_hash = mix64(hash.low ^ (static_cast<uint64_t>(kind) << 56) ^ namespace_hash_);
   return CacheKey({text.data(), static_cast<size_t>(out - text.data())}, key_hash);
 }
 

@@ -38,6 +38,7 @@ class KeySpace {
   std::string file_prefix_;     // "file:ns:"
   std::string listing_prefix_;  // "dir:ns:"
   std::string subtree_prefix_;  // "subtree:ns:"
+  uint64_t namespace_hash_;
 };
 
 }  // namespace ragfs

@@ -57,8 +57,8 @@ void MutationTable::end_word(std::atomic<uint64_t>& word, uint64_t value) noexce
   } while (!word.compare_exchange_weak(seen, next, std::memory_order_seq_cst));
 }
 
-uint64_t MutationTable::shard_tag(const PathTrail& trail) const noexcept {
-  const uint64_t shard = shards_[shard_of(trail)].load(std::memory_order_acquire);
+uint64_t MutationTable::shard_tag(size_t index) const noexcept {
+  const uint64_t shard = shards_[index].load(std::memory_order_acquire);
   const uint64_t all = all_shards_.load(std::memory_order_acquire);
   if (((shard | all) >> kShardClockBits) != 0) return 0;
   // Clock values are unique and only grow, so the greater of the two changes whenever either does.
@@ -67,11 +67,11 @@ uint64_t MutationTable::shard_tag(const PathTrail& trail) const noexcept {
 
 Observation MutationTable::observe(const PathTrail& trail, ObjectKind kind) const noexcept {
   Observation seen;
-  if (population_.load(std::memory_order_acquire) == 0) {
+  if (empty()) {
     seen.exact = true;
     return seen;
   }
-  seen.shard_tag = shard_tag(trail);
+  seen.shard_tag = shard_tag(shard_of(trail));
   seen.own = paths_.bucket(record_id(trail, kind));
   if (!rule_enabled(Rule::kSubtreeCheck)) return seen;
   if (rule_enabled(Rule::kLeafBeforeRoot)) {
@@ -85,7 +85,7 @@ Observation MutationTable::observe(const PathTrail& trail, ObjectKind kind) cons
 Observation MutationTable::observe_exactly(const PathTrail& trail, ObjectKind kind) const {
   Observation seen;
   seen.exact = true;
-  seen.shard_tag = shard_tag(trail);
+  seen.shard_tag = shard_tag(shard_of(trail));
   seen.own = paths_.exact(record_id(trail, kind));
   if (!rule_enabled(Rule::kSubtreeCheck)) return seen;
   if (rule_enabled(Rule::kLeafBeforeRoot)) {

@@ -58,6 +58,13 @@ class MutationTable {
   uint64_t clock() const noexcept { return clock_.load(std::memory_order_seq_cst); }
   uint64_t advance_clock() noexcept { return clock_.fetch_add(1, std::memory_order_seq_cst) + 1; }
 
+  // No record exists: nothing is refused. One acquire load.
+  bool empty() const noexcept { return population_.load(std::memory_order_acquire) == 0; }
+  // The shard of a path, and its tag: equal tags (but 0) mean that no mutation that covers the path came between.
+  static size_t shard_of(uint64_t root_id, PathView path) {
+    return PathTrail::id_at(root_id, path, kShardDepth) % kShards;
+  }
+  uint64_t shard_tag(size_t shard) const noexcept;
   Observation observe(const PathTrail& trail, ObjectKind kind) const noexcept;
   Observation observe_exactly(const PathTrail& trail, ObjectKind kind) const;
 
@@ -100,7 +107,6 @@ class MutationTable {
   // Shard words are {running : 12 | clock : 52}, changed by compare-and-swap.
   static void begin_word(std::atomic<uint64_t>& word) noexcept;
   static void end_word(std::atomic<uint64_t>& word, uint64_t value) noexcept;
-  uint64_t shard_tag(const PathTrail& trail) const noexcept;
 
   const MutationTableLimits limits_;
   // A life starts above 0, so that stamp 0 is always older than any record and tag 0 never valid.

@@ -28,6 +28,19 @@ PathTrail::PathTrail(uint64_t root_id, PathView path) {
   }
 }
 
+uint64_t PathTrail::id_at(uint64_t root_id, PathView path, size_t depth) {
+  if (path.is_root()) return root_id;
+  const std::string_view text = path.text();
+  uint64_t id = root_id;
+  size_t at = 1;
+  for (size_t i = 0; i < depth && at <= text.size(); ++i) {
+    const size_t stop = std::min(text.find('/', at), text.size());
+    id = hash64(text.substr(at, stop - at), id);
+    at = stop + 1;
+  }
+  return id;
+}
+
 PathTrail PathTrail::ancestor(size_t size) const {
   PathTrail result;
   result.size_ = size;

@@ -19,6 +19,9 @@ class PathTrail {
  public:
   PathTrail(uint64_t root_id, PathView path);
 
+  // The id of the ancestor of `path` at `depth`, or of `path` itself when it is not that deep. Does not look further.
+  static uint64_t id_at(uint64_t root_id, PathView path, size_t depth);
+
   // Number of ids: depth + 1. Index 0 is the root, size() - 1 the path itself.
   size_t size() const noexcept { return size_; }
   uint64_t operator[](size_t index) const noexcept { return ids()[index]; }

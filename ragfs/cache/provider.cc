@@ -4,6 +4,8 @@
 
 namespace ragfs {
 
+void CacheProvider::prefetch(const CacheKey& /*key*/) const noexcept {}
+
 std::vector<GetResult> CacheProvider::get_many(std::span<const CacheKey> keys, Deadline deadline) {
   std::vector<GetResult> results;
   results.reserve(keys.size());

@@ -75,6 +75,8 @@ class CacheProvider {
   virtual std::string_view name() const = 0;
   virtual const ProviderCapabilities& capabilities() const = 0;
 
+  // A get of `key` follows at once: an in-process provider may start loading its index into the CPU's caches.
+  virtual void prefetch(const CacheKey& key) const noexcept;
   virtual GetResult get(const CacheKey& key, Deadline deadline) = 0;
   virtual Result<void> put(const CacheKey& key, const ValueParts& value, const PutOptions& options,
                            Deadline deadline) = 0;

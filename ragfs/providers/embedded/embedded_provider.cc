@@ -55,6 +55,8 @@ MemoryTier::Item EmbeddedProvider::item_for(const CacheKey& key, const ValuePart
                       .preferred = options.preferred}};
 }
 
+void EmbeddedProvider::prefetch(const CacheKey& key) const noexcept { memory_->prefetch(key.hash()); }
+
 GetResult EmbeddedProvider::get(const CacheKey& key, Deadline /*deadline*/) {
   if (closed_.load(std::memory_order_relaxed)) return closed();
   return memory_->get(key.text(), key.hash());

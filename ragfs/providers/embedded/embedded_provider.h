@@ -29,6 +29,7 @@ class EmbeddedProvider final : public CacheProvider {
   std::string_view name() const override { return "embedded"; }
   const ProviderCapabilities& capabilities() const override { return capabilities_; }
 
+  void prefetch(const CacheKey& key) const noexcept override;
   GetResult get(const CacheKey& key, Deadline deadline) override;
   Result<void> put(const CacheKey& key, const ValueParts& value, const PutOptions& options, Deadline deadline) override;
   Result<void> erase(const CacheKey& key, Deadline deadline) override;
