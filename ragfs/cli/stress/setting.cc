@@ -1,0 +1,216 @@
+#include "ragfs/cli/stress/setting.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
+
+#include "ragfs/backends/mem/mem_file_system.h"
+#include "ragfs/providers/embedded/embedded_provider.h"
+#include "ragfs/providers/scripted/scripted_provider.h"
+
+namespace ragfs::stress {
+namespace {
+
+// Times of files lie this far back, so that an object is old enough to be trusted by its version ("racy timestamps").
+constexpr int64_t kAgeNs = 10'000'000'000;
+
+class EarlierClock final : public Clock {
+ public:
+  int64_t monotonic_ns() const override { return Clock::system().monotonic_ns(); }
+  int64_t wall_ns() const override { return Clock::system().wall_ns() - kAgeNs; }
+};
+
+const Clock& earlier_clock() {
+  static const EarlierClock clock;
+  return clock;
+}
+
+Result<std::shared_ptr<FileSystem>> open_memory() {
+  Result<std::unique_ptr<MemFileSystem>> opened = MemFileSystem::open({}, earlier_clock());
+  if (!opened) return std::unexpected(std::move(opened.error()));
+  return std::shared_ptr<FileSystem>(*std::move(opened));
+}
+
+Result<std::shared_ptr<CacheProvider>> scripted() { return std::make_shared<ScriptedProvider>(); }
+
+// Small enough that objects are evicted all the time.
+Result<std::shared_ptr<CacheProvider>> small_embedded() {
+  EmbeddedConfig config;
+  config.dram_bytes = uint64_t{1} << 20;
+  config.max_objects = 500;
+  Result<std::unique_ptr<EmbeddedProvider>> made = EmbeddedProvider::create(config);
+  if (!made) return std::unexpected(std::move(made.error()));
+  return std::shared_ptr<CacheProvider>(*std::move(made));
+}
+
+// A key-value server: nothing but get, put and erase.
+void remote_like(ProviderCapabilities& capabilities) {
+  capabilities.zero_copy = false;
+  capabilities.enumerates = false;
+  capabilities.batch_get = false;
+  capabilities.batch_put = false;
+  capabilities.atomic_put = 0;
+}
+
+constexpr ProviderFaults kProviderFaults{
+    .fail = 15'000, .lose_call = 10'000, .lose_answer = 10'000, .land_late = 15'000, .slow = 1'000};
+constexpr BackendFaults kBackendFaults{.read_error = 3'000,
+                                       .fail_before = 10'000,
+                                       .fail_after = 10'000,
+                                       .time_out_lost = 500,
+                                       .time_out_late = 2'000,
+                                       .slow = 1'000};
+
+StressSetting base(std::string name) {
+  StressSetting setting;
+  setting.name = std::move(name);
+  setting.provider = scripted;
+  setting.provider_faults = kProviderFaults;
+  setting.backend_faults = kBackendFaults;
+  setting.domain.guard.failures_to_open = 1'000'000;  // faults reach the protocol instead of opening the breaker
+  setting.domain.retry_first_ms = 1;
+  setting.domain.retry_most_ms = 20;
+  return setting;
+}
+
+std::vector<StressSetting> make_settings() {
+  std::vector<StressSetting> settings;
+
+  StressSetting embedded = base("embedded");
+  embedded.provider = small_embedded;
+  embedded.provider_faults = {};
+  embedded.domain.sweep_interval_ms = 50;
+  settings.push_back(embedded);
+
+  StressSetting quiet = base("in-process-quiet");
+  quiet.provider_faults = {.slow = 2'000};
+  quiet.backend_faults = {.slow = 2'000};
+  settings.push_back(quiet);
+
+  settings.push_back(base("in-process-faulty"));
+
+  StressSetting remote = base("remote-like");
+  remote.limit = remote_like;
+  remote.domain.default_ttl_ms = 300;
+  settings.push_back(remote);
+
+  StressSetting resurrecting = base("resurrecting");
+  resurrecting.limit = [](ProviderCapabilities& capabilities) {
+    remote_like(capabilities);
+    capabilities.may_resurrect = true;
+  };
+  resurrecting.provider_faults.resurrect = 20'000;
+  resurrecting.domain.default_ttl_ms = 500;
+  settings.push_back(resurrecting);
+
+  StressSetting negative = base("negative-entries");
+  negative.mount.policy.negative_ttl_ms = 1'000;
+  negative.mount.policy.negative_names.clear();
+  for (int i = 2; i < 20; ++i) negative.mount.policy.negative_names.push_back(fmt::format("f{}.md", i));
+  negative.mount.policy.negative_names.emplace_back(".abstract.md");
+  negative.workload.mutations_per_mille = 400;
+  settings.push_back(negative);
+
+  StressSetting revalidating = base("revalidating");
+  revalidating.mount.revalidate_ms = 1;
+  settings.push_back(revalidating);
+
+  StressSetting small = base("small-tables");
+  small.domain.table = {.max_path_records = 64, .max_subtree_records = 16, .max_marked_keys = 48};
+  small.domain.max_fills = 4;
+  small.domain.max_direct_reads = 2;
+  small.domain.inflight.max_flights = 3;
+  small.domain.max_pending = 32;
+  small.domain.sweep_interval_ms = 20;
+  small.domain.sweep_records = 8;
+  settings.push_back(small);
+
+  StressSetting two = base("two-mounts-strict");
+  two.workload.mounts = 2;
+  two.domain.failure_mode = FailureMode::strict;
+  two.domain.guard.failures_to_open = 50;
+  two.domain.guard.first_pause_ms = 1;
+  two.domain.guard.max_pause_ms = 5;
+  settings.push_back(two);
+  return settings;
+}
+
+}  // namespace
+
+const std::vector<StressSetting>& standard_settings() {
+  static const std::vector<StressSetting> settings = make_settings();
+  return settings;
+}
+
+Result<StressSetting> find_setting(std::string_view name) {
+  std::vector<std::string> names;
+  for (const StressSetting& setting : standard_settings()) {
+    if (setting.name == name) return setting;
+    names.push_back(setting.name);
+  }
+  return fail(ErrorCode::config, fmt::format("setting: '{}' is not known; there are {}", name, fmt::join(names, ", ")));
+}
+
+Stack::~Stack() {
+  // The cache first: its background thread uses the provider, its callers the backend.
+  mounts_.clear();
+  domain_.reset();
+}
+
+Result<std::unique_ptr<Stack>> Stack::build(const StressSetting& setting, uint64_t seed) {
+  if (auto valid = setting.workload.validate(); !valid) return std::unexpected(valid.error());
+  if (auto valid = setting.domain.validate(); !valid) return std::unexpected(valid.error());
+  if (auto valid = setting.mount.validate(); !valid) return std::unexpected(valid.error());
+  auto stack = std::unique_ptr<Stack>(new Stack());
+  stack->layout_ = std::make_unique<Layout>(setting.workload, stack->oracle_);
+  Result<std::shared_ptr<FileSystem>> backend = setting.backend ? setting.backend() : open_memory();
+  if (!backend) return std::unexpected(std::move(backend.error()));
+  Result<std::shared_ptr<CacheProvider>> provider = setting.provider();
+  if (!provider) return std::unexpected(std::move(provider.error()));
+
+  const Context ctx;
+  const auto seed_file = [&](size_t index) -> Result<void> {
+    const Path& path = stack->oracle_.path(index);
+    if (auto made = (*backend)->ensure_parent_dirs(ctx, path, kDefaultDirMode); !made) return made;
+    const auto written = (*backend)->write(ctx, path, content_of(path.text(), index), 0, WriteFlag::create);
+    return written ? Result<void>{} : std::unexpected(written.error());
+  };
+  for (const std::vector<size_t>* files : {&stack->layout_->hot_files(), &stack->layout_->cold_files()}) {
+    for (const size_t index : *files) {
+      if (auto made = seed_file(index); !made) return std::unexpected(made.error());
+    }
+  }
+  ProviderCapabilities capabilities = (*provider)->capabilities();
+  if (setting.limit) setting.limit(capabilities);
+  stack->watched_ = std::make_shared<WatchedFileSystem>(*std::move(backend), stack->oracle_, setting.backend_faults,
+                                                        mix64(seed ^ 0xb));
+  stack->watched_->observe_all();
+  stack->provider_ =
+      std::make_shared<FaultyProvider>(*std::move(provider), setting.provider_faults, capabilities, mix64(seed ^ 0xf));
+  stack->domain_ = std::make_shared<CoherenceDomain>(setting.domain, stack->provider_);
+  for (uint32_t i = 0; i < setting.workload.mounts; ++i) {
+    stack->mounts_.push_back(std::make_shared<CachedFileSystem>(stack->watched_, stack->domain_, setting.mount));
+  }
+  return stack;
+}
+
+std::vector<FileSystem*> Stack::mounts() const {
+  std::vector<FileSystem*> mounts;
+  for (const auto& mount : mounts_) mounts.push_back(mount.get());
+  return mounts;
+}
+
+uint64_t Stack::count(CacheCounter counter) const {
+  uint64_t sum = domain_->counters().read(counter);
+  for (const auto& mount : mounts_) sum += mount->count(counter);
+  return sum;
+}
+
+void Stack::calm() {
+  watched_->set_faults(false);
+  watched_->stop_late_calls();
+  provider_->set_faults(false);
+}
+
+}  // namespace ragfs::stress
