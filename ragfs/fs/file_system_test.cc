@@ -17,7 +17,6 @@
 namespace ragfs {
 namespace {
 
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -316,7 +315,8 @@ TEST_F(KnownTree, AReadErrorEndsTheSearchAVanishedFileDoesNot) {
 
 TEST(Grep, LinesCrossReadsAndLongLinesAreCut) {
   TestingFileSystem fs;
-  std::string big(9'000'000, 'x');
+  std::string big;
+  big.assign(9'000'000, 'x');
   big[4'194'303] = '\n';  // the last byte of the first read
   big[8'000'000] = '\n';
   big += "end needle";

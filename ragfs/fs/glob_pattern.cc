@@ -30,8 +30,8 @@ struct Token {
   TokenKind kind = TokenKind::character;
   char32_t code = 0;
   bool negated = false;
-  std::vector<std::pair<char32_t, char32_t>> ranges = {};
-  std::vector<std::vector<Token>> branches = {};
+  std::vector<std::pair<char32_t, char32_t>> ranges;
+  std::vector<std::vector<Token>> branches;
 };
 
 std::string shown(char32_t code) {
