@@ -36,7 +36,7 @@ struct FileInfo {
   uint32_t mode = 0;     // permission bits
   int64_t mtime_ns = 0;  // since 1970-01-01 UTC, may be negative
   FileKind kind = FileKind::file;
-  bool aliased = false;    // has other names (hard links): may change without a mutation of this path
+  bool aliased = false;  // has other names (hard links): may change without a mutation of this path
   bool is_dir() const { return kind == FileKind::directory; }
   friend bool operator==(const FileInfo&, const FileInfo&) = default;
 };
