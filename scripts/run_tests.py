@@ -4,13 +4,14 @@
 import argparse
 import os
 import re
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from testing import build, fuzz, gtest, report, script_tests  # noqa: E402
+from testing import build, fuzz, gtest, process, report, script_tests  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "test-logs"
@@ -59,6 +60,16 @@ def arguments() -> argparse.Namespace:
     return options
 
 
+def built_names(program: Path, sources: list[Path]) -> list[str] | None:
+    """What the program that is there lists, unless a source of it is newer."""
+    if not program.exists() or any(source.stat().st_mtime > program.stat().st_mtime for source in sources):
+        return None
+    try:
+        return gtest.list_tests(program)
+    except (RuntimeError, subprocess.TimeoutExpired, OSError):
+        return None
+
+
 def can_fix_addresses() -> bool:
     return subprocess.run(["setarch", "-R", "true"], capture_output=True, check=False).returncode == 0
 
@@ -89,6 +100,8 @@ class Runner:
         targets = set(script_needs)
         for program, sources in builder.sources().items():
             names = build.static_names(sources)
+            if names is None:
+                names = built_names(builder.directory / "tests" / program, sources)
             if names is None or any(self.options.matches(name) for name in names):
                 targets.add(program)
         return sorted(targets)
@@ -188,9 +201,16 @@ class Runner:
         return self.report.close()
 
 
+def interrupt(number: int, frame) -> None:
+    process.kill_all()
+    raise KeyboardInterrupt
+
+
 def main() -> int:
     options = arguments()
     os.chdir(ROOT)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
     runner = Runner(options)
     try:
         return runner.print_names() if options.list else runner.run()

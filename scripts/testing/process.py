@@ -9,6 +9,9 @@ import time
 from pathlib import Path
 
 
+RUNNING: set[subprocess.Popen] = set()
+
+
 class Ended:
     """How a program ended: `code` as subprocess gives it (negative = signal), or a timeout."""
 
@@ -35,6 +38,12 @@ def kill_group(process: subprocess.Popen) -> None:
         pass
 
 
+def kill_all() -> None:
+    """For Ctrl-C and SIGTERM: programs in sessions of their own do not get those."""
+    for process in list(RUNNING):
+        kill_group(process)
+
+
 def run_to_log(command: list[str], log: Path, timeout_s: float, cwd: Path, env: dict[str, str]) -> Ended:
     """Runs `command` in a session and a temporary directory of its own; what it leaves of either is removed."""
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -46,16 +55,16 @@ def run_to_log(command: list[str], log: Path, timeout_s: float, cwd: Path, env: 
         with log.open("wb") as out:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd=cwd,
                                        env=full_env, start_new_session=True)
+            RUNNING.add(process)
             try:
                 code = process.wait(timeout=timeout_s)
             except subprocess.TimeoutExpired:
                 timed_out = True
                 kill_group(process)
                 code = process.wait()
-            except BaseException:  # Ctrl-C: leave nothing running
-                kill_group(process)
-                raise
-            kill_group(process)  # daemons that a test started and did not stop
+            finally:
+                kill_group(process)  # and daemons that a test started and did not stop
+                RUNNING.discard(process)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return Ended(code, timed_out, time.monotonic() - start)

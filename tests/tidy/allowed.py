@@ -20,7 +20,9 @@ THROWS = {
 }
 
 # Sleeping in code or tests, where no pause point can take its place.
-SLEEPS: dict[str, str] = {}
+SLEEPS = {
+    "ragfs/store/memory/spin_lock.cc": "after spinning and yielding, a waiter leaves the processor to the holder",
+}
 
 # Writing to std::cout or std::cerr outside ragfs/cli.
 CONSOLE: dict[str, str] = {}

@@ -20,7 +20,8 @@ from testing.checks import check
 JOBS = max(1, min(3, os.cpu_count() or 2))
 CACHE = Path(os.environ.get("RAGFS_TIDY_CACHE")
              or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ragfs-tidy")
-SPARED_IN_TESTS = "--checks=-clang-analyzer-*,-performance-*,-bugprone-narrowing-conversions"
+SPARED_IN_TESTS = ("--checks=-clang-analyzer-*,-performance-*,-bugprone-narrowing-conversions,"
+                   "-bugprone-unused-return-value,-bugprone-string-constructor")
 DEFAULT_FLAGS = ["-std=c++23", "-Wall", "-Wextra", "-Werror", "-DRAGFS_TEST_HOOKS"]
 
 
