@@ -172,9 +172,12 @@ class Runner:
         builder = build.Build(ROOT, "clang", self.report)
         with self.report.area("build.clang"):
             self.report.say("building clang: thread-safety analysis and fuzzers")
-            built = builder.configure() and builder.build()
-        outcome = report.Outcome(CLANG, "passed" if built else "failed", 0.0, "" if built else "does not compile")
-        self.report.add(report.ProgramResult(CLANG, "clang", [outcome], self.report.areas["build.clang"], builder.log))
+            targets = None if self.options.matches(CLANG) else [fuzz.program(name) for name in self.fuzzers]
+            built = builder.configure() and builder.build(targets)
+        if targets is None or not built:
+            outcome = report.Outcome(CLANG, "passed" if built else "failed", 0.0, "" if built else "does not compile")
+            seconds = self.report.areas["build.clang"]
+            self.report.add(report.ProgramResult(CLANG, "clang", [outcome], seconds, builder.log))
         seconds = FUZZ_S * (FULL_FACTOR if self.options.full else 1)
         with self.report.area("fuzz"), ThreadPoolExecutor(JOBS) as pool:
             for result in pool.map(lambda name: fuzz.run(name, ROOT, seconds, LOGS), self.fuzzers):

@@ -20,6 +20,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "ragfs/base/error.h"
 #include "ragfs/base/pause_point.h"
 #include "ragfs/base/sync.h"
 #include "ragfs/cache/key.h"

@@ -81,7 +81,7 @@ class Settler {
   // The next entry whose fills have ended, or whose retry is due.
   std::optional<Pending> take_due(int64_t now_ns);
   // When something without a notification becomes due.
-  int64_t next_due_ns(int64_t now_ns);
+  int64_t next_due_ns(int64_t now_ns) RAGFS_REQUIRES(mutex_);
   void settle(Pending entry);
   // True when the provider holds nothing older than the entry's value under its key.
   bool confirm(const Pending& entry);

@@ -37,9 +37,9 @@ void round_trip(std::string_view bytes) {
   info.epoch = seed[0];
   info.stamp = seed[1];
   info.filled_at_ns = static_cast<int64_t>(seed[2]);
-  info.expires_at_ns = -info.filled_at_ns / 2;
+  info.expires_at_ns = static_cast<int64_t>(seed[2] ^ seed[0]);
   info.size = seed[0] ^ seed[2];
-  info.path = path ? path->text() : "/";
+  info.path = path ? std::string_view(path->text()) : "/";
   info.version = bytes.substr(0, version_size);
   const std::string_view payload = bytes.substr(version_size);
   std::string object = ragfs::encode_envelope(info, payload);

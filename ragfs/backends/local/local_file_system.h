@@ -87,7 +87,8 @@ class LocalFileSystem final : public FileSystem {
 
   // --- local_writes.cc: one file ---
   Result<WriteResult> write_whole(const Context& ctx, PathView path, std::string_view data, WriteFlag flag);
-  Result<WriteResult> write_in_place(const Context& ctx, PathView path, std::string_view data, uint64_t offset, WriteFlag flag);
+  Result<WriteResult> write_in_place(const Context& ctx, PathView path, std::string_view data, uint64_t offset,
+                                     WriteFlag flag);
   // Replaces what stands at `target` by `data`. `exclusive`: already_exists when something does.
   Result<WriteResult> replace_content(PathView path, const Target& target, std::string_view data, bool exclusive);
   // May this process write over the existing `target`? Errors: is_a_directory, invalid_operation, permission_denied.

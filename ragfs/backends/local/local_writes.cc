@@ -56,8 +56,8 @@ Result<void> LocalFileSystem::mkdir(const Context& ctx, PathView path, uint32_t 
   return {};
 }
 
-Result<WriteResult> LocalFileSystem::write(const Context& ctx, PathView path, std::string_view data,
-                                           uint64_t offset, WriteFlag flag) {
+Result<WriteResult> LocalFileSystem::write(const Context& ctx, PathView path, std::string_view data, uint64_t offset,
+                                           WriteFlag flag) {
   if (flag == WriteFlag::none || flag == WriteFlag::append) return write_in_place(ctx, path, data, offset, flag);
   if (offset != 0) {
     return fail(ErrorCode::invalid_operation,
@@ -79,7 +79,8 @@ Result<void> LocalFileSystem::check_writable(PathView path, const Target& target
   return {};
 }
 
-Result<WriteResult> LocalFileSystem::write_whole(const Context& ctx, PathView path, std::string_view data, WriteFlag flag) {
+Result<WriteResult> LocalFileSystem::write_whole(const Context& ctx, PathView path, std::string_view data,
+                                                 WriteFlag flag) {
   const bool exclusive = flag == WriteFlag::create_new;
   if (exclusive) {
     if (path.is_root()) return fail(ErrorCode::already_exists, "/");
@@ -165,8 +166,8 @@ Result<FileMeta> LocalFileSystem::settle(PathView path, const OpenFile& file) co
   return meta_of(after, file.via_symlink);
 }
 
-Result<WriteResult> LocalFileSystem::write_in_place(const Context& ctx, PathView path, std::string_view data, uint64_t offset,
-                                                    WriteFlag flag) {
+Result<WriteResult> LocalFileSystem::write_in_place(const Context& ctx, PathView path, std::string_view data,
+                                                    uint64_t offset, WriteFlag flag) {
   const bool append = flag == WriteFlag::append;
   auto file = open_file(ctx, path, append ? O_WRONLY | O_APPEND : O_WRONLY);
   if (!file) return std::unexpected(std::move(file.error()));
