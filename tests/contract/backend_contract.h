@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <set>
 #include <string>
 #include <vector>
@@ -52,6 +53,7 @@ struct BackendCase {
   std::function<BackendHarness()> make;
   bool keeps_modes = false;   // chmod and mkdir's mode show in stat
   bool sparse_files = false;  // 4 GiB of zeros cost nothing
+  friend void PrintTo(const BackendCase& backend, std::ostream* out) { *out << backend.name; }
 };
 
 inline BackendHarness make_local_harness() {
