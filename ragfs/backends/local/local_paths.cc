@@ -44,7 +44,8 @@ Result<LocalPaths> LocalPaths::open(PosixFiles& files, const std::string& root_d
                     root_dir),
         -probe.get());
   }
-  if (std::string real = paths.name_of(fd); !real.empty()) paths.root_dir_ = std::move(real);
+  std::string real;
+  if (paths.name_of(fd, real) == 0) paths.root_dir_ = std::move(real);
   return paths;
 }
 
@@ -53,24 +54,30 @@ std::string LocalPaths::host_path(PathView path) const {
   return root_dir_ == "/" ? std::string(path.text()) : root_dir_ + std::string(path.text());
 }
 
-std::string LocalPaths::name_of(int fd) const {
+int LocalPaths::name_of(int fd, std::string& name) const {
   char target[PATH_MAX];
   const std::string link = fmt::format("/proc/self/fd/{}", fd);
-  const ssize_t size = files_->readlinkat(AT_FDCWD, link.c_str(), target, sizeof(target));
-  if (size <= 0 || size >= static_cast<ssize_t>(sizeof(target)) || target[0] != '/') return {};
-  return std::string(target, static_cast<size_t>(size));
+  const ssize_t size =
+      retry_interrupted([&] { return files_->readlinkat(AT_FDCWD, link.c_str(), target, sizeof(target)); });
+  if (size < 0 && size != -ENOENT) return static_cast<int>(size);
+  if (size <= 0 || size >= static_cast<ssize_t>(sizeof(target)) || target[0] != '/') return -EXDEV;
+  name.assign(target, static_cast<size_t>(size));
+  return 0;
 }
 
-bool LocalPaths::strip_root(const std::string& host, std::string& relative) const {
-  const std::string root = name_of(root_.get());  // asked anew: the root may have been moved on the host
-  if (root.empty() || host.empty()) return false;
+int LocalPaths::place_of(int fd, std::string& relative) const {
+  std::string place;
+  std::string root;  // asked anew: the root may have been moved on the host
+  int result = name_of(fd, place);
+  if (result == 0) result = name_of(root_.get(), root);
+  if (result < 0) return result;
   if (root == "/") {
-    relative = host.substr(1);
-    return true;
+    relative = place.substr(1);
+    return 0;
   }
-  if (!host.starts_with(root) || (host.size() > root.size() && host[root.size()] != '/')) return false;
-  relative = host.size() > root.size() ? host.substr(root.size() + 1) : std::string();
-  return true;
+  if (!place.starts_with(root) || (place.size() > root.size() && place[root.size()] != '/')) return -EXDEV;
+  relative = place.size() > root.size() ? place.substr(root.size() + 1) : std::string();
+  return 0;
 }
 
 int LocalPaths::open_following(const char* relative, int flags) const {
@@ -89,7 +96,7 @@ int LocalPaths::open_absolute_link(const char* relative, int flags) const {
   if (where_fd < 0) return where_fd;
   const OwnedFd where(*files_, where_fd);
   std::string inside;
-  if (!strip_root(name_of(where_fd), inside)) return -EXDEV;
+  if (const int result = place_of(where_fd, inside); result < 0) return result;
   if (inside.empty()) inside = ".";
   return retry_interrupted(
       [&] { return files_->openat2(root_.get(), inside.c_str(), flags, 0, RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH); });
@@ -101,7 +108,9 @@ Error LocalPaths::lookup_error(int negated_errno, PathView path) const {
     case ENOENT:
     case ENOTDIR: {
       struct stat root = {};
-      if (files_->fstat(root_.get(), &root) != 0 || root.st_nlink == 0) {
+      const int asked = retry_interrupted([&] { return files_->fstat(root_.get(), &root); });
+      if (asked < 0) return error_from_errno(-asked, text);
+      if (root.st_nlink == 0) {
         return {ErrorCode::io, fmt::format("{}: the root directory {} was removed; mount again", text, root_dir_),
                 -negated_errno};
       }
@@ -174,7 +183,8 @@ Result<Path> LocalPaths::real_path(const Context& ctx, PathView path) const {
   auto opened = open(ctx, path, O_PATH);
   if (!opened) return std::unexpected(std::move(opened.error()));
   std::string inside;
-  if (!strip_root(name_of(opened->fd.get()), inside)) return std::unexpected(lookup_error(-EXDEV, path));
+  const int result = place_of(opened->fd.get(), inside);
+  if (result < 0) return std::unexpected(lookup_error(result, path));
   return Path::parse(inside);
 }
 

@@ -83,10 +83,10 @@ class LocalPaths {
       : files_(&files), root_(std::move(root)), root_dir_(std::move(root_dir)) {}
   int open_following(const char* relative, int flags) const;
   int open_absolute_link(const char* relative, int flags) const;
-  // Host name of an open descriptor; "" when it cannot be had.
-  std::string name_of(int fd) const;
-  // The part of `host` below the root, or false.
-  bool strip_root(const std::string& host, std::string& relative) const;
+  // Host name of an open descriptor. 0, or a negated errno; -EXDEV where it cannot be had (/proc is not mounted).
+  int name_of(int fd, std::string& name) const;
+  // Where an open descriptor is, relative to the root ("" = the root). 0, -EXDEV when outside, or a negated errno.
+  int place_of(int fd, std::string& relative) const;
 
   PosixFiles* files_;
   OwnedFd root_;

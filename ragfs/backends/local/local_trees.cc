@@ -214,7 +214,7 @@ Result<void> LocalFileSystem::unlink_files(const Context& ctx, PathView dir_path
     if (reader.error() < 0) return fail_errno(reader.error(), dir_path);
     if (!again) return {};
     subdirs.clear();
-    const int rewound = files_.rewind(dir_fd);
+    const int rewound = retry_interrupted([&] { return files_.rewind(dir_fd); });
     if (rewound < 0) return fail_errno(rewound, dir_path);
   }
   return {};
@@ -321,6 +321,7 @@ Result<WriteResult> LocalFileSystem::copy(const Context& ctx, PathView from, Pat
     return WriteResult{.bytes = static_cast<uint64_t>(source->status.st_size),
                        .meta = meta_of(source->status, source->via_symlink)};
   }
+  if (ctx.deadline.expired()) return fail_deadline(from, "a copy");
   if (auto parents = ensure_parent_dirs(ctx, to, kDefaultDirMode); !parents) {
     return std::unexpected(std::move(parents.error()));
   }
