@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ragfs/cache/cached_target.h"
+#include "ragfs/fs/exception_barrier.h"
 #include "ragfs/fs/glob.h"
 #include "ragfs/fs/walk.h"
 
@@ -24,7 +25,7 @@ Result<void> CachedMountConfig::validate() const {
 
 CachedFileSystem::CachedFileSystem(std::shared_ptr<FileSystem> backend, std::shared_ptr<CoherenceDomain> domain,
                                    const CachedMountConfig& config)
-    : backend_(std::move(backend)),
+    : backend_(std::make_shared<ExceptionBarrier>(std::move(backend))),
       domain_(std::move(domain)),
       identity_(domain_->backend(backend_->traits().identity)),
       prefix_(config.identity_prefix == "/" ? "" : config.identity_prefix),

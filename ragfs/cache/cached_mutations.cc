@@ -227,6 +227,8 @@ Result<void> CachedFileSystem::ensure_parent_dirs(const Context& ctx, PathView p
   const Target target(*this, path);
   MutationPlan affected = plan();
   affected.lock(target.identity_path(), PathLockKind::exact);
+  // A parent that was there when it was asked for must not be removed before the backend makes it again, unrecorded.
+  affected.lock(target.identity_path().parent(), PathLockKind::shared);
   return mutate_void(
       ctx, path, std::move(affected), [&] { return backend_->ensure_parent_dirs(ctx, path, mode); },
       [&](MutationPlan& more) { plan_missing_ancestors(ctx, path, target, more); });
@@ -238,6 +240,7 @@ Result<WriteResult> CachedFileSystem::copy(const Context& ctx, PathView from, Pa
   MutationPlan affected = plan();
   affected.lock(source.identity_path(), PathLockKind::shared);
   affected.lock(target.identity_path(), PathLockKind::exact);
+  affected.lock(target.identity_path().parent(), PathLockKind::shared);  // as in ensure_parent_dirs()
   affected.affect_file(target.identity_path());
   return mutate<WriteResult>(
       ctx, to, std::move(affected), [&] { return backend_->copy(ctx, from, to); }, {},

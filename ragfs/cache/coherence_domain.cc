@@ -38,11 +38,17 @@ Result<void> CoherenceConfig::validate() const {
   if (auto ok = in_range("retry_first_ms", retry_first_ms, 1, kDayMs); !ok) return ok;
   if (auto ok = in_range("retry_most_ms", retry_most_ms, retry_first_ms, kDayMs); !ok) return ok;
   if (auto ok = in_range("sweep_interval_ms", sweep_interval_ms, 0, kDayMs); !ok) return ok;
+  if (auto ok = in_range("max_direct_reads", static_cast<int64_t>(max_direct_reads), 1, 1 << 20); !ok) return ok;
+  if (auto ok = in_range("inflight.leader_timeout_ms", inflight.leader_timeout_ms, 1, kDayMs); !ok) return ok;
+  if (auto ok = in_range("inflight.follower_timeout_ms", inflight.follower_timeout_ms, 1, kDayMs); !ok) return ok;
   return guard.validate();
 }
 
 CoherenceDomain::Fill::Fill(Fill&& other) noexcept
-    : domain_(std::exchange(other.domain_, nullptr)), fill_(other.fill_), epoch_(other.epoch_) {}
+    : domain_(std::exchange(other.domain_, nullptr)),
+      fill_(other.fill_),
+      epoch_(other.epoch_),
+      began_ns_(other.began_ns_) {}
 
 CoherenceDomain::Fill::~Fill() {
   if (domain_ == nullptr) return;
@@ -117,8 +123,7 @@ bool CoherenceDomain::refused_by_epoch_or_age(const EnvelopeInfo& info, uint64_t
     return true;
   }
   if (info.expires_at_ns == 0) return false;
-  const int64_t now = now_ns();
-  if (now < info.expires_at_ns && info.filled_at_ns <= now + kClockStepSlackNs) return false;
+  if (now_ns() < info.expires_at_ns && age_ns(info) != INT64_MAX) return false;
   counters_.add(CacheCounter::expired);
   return true;
 }
@@ -208,10 +213,17 @@ std::optional<CacheHit> CoherenceDomain::lookup_get_first(const CachePath& at, O
   return hit;
 }
 
+int64_t CoherenceDomain::age_ns(const EnvelopeInfo& info) const {
+  const int64_t now = now_ns();
+  return info.filled_at_ns > now + kClockStepSlackNs ? INT64_MAX : now - info.filled_at_ns;
+}
+
 std::optional<CoherenceDomain::Fill> CoherenceDomain::begin_fill() {
+  // Before the registration: whoever finds this fill registered knows that it began no later.
+  const int64_t began_ns = now_ns();
   const std::optional<FillRegistry::Fill> fill = fills_.begin();
   if (!fill) return std::nullopt;
-  return Fill(this, *fill, epoch());
+  return Fill(this, *fill, epoch(), began_ns);
 }
 
 int64_t CoherenceDomain::expiry_ns(int64_t filled_at_ns) const {
@@ -231,7 +243,7 @@ void CoherenceDomain::store(const CachePath& at, ObjectKind kind, const Fill& fi
   info.identity_hash = at.backend->identity_hash;
   info.epoch = rule_enabled(Rule::kFillEpochAtStart) ? fill.epoch() : epoch();
   info.stamp = fill.start();
-  info.filled_at_ns = now_ns();
+  info.filled_at_ns = fill.began_ns();
   info.expires_at_ns = expiry_ns(info.filled_at_ns);
   info.scope_generation = seen.above.value;
   info.size = meta.size;
@@ -265,11 +277,11 @@ bool CoherenceDomain::known_absent(const CachePath& at) {
   if (negatives_.size() == 0) return false;
   const Observation as_file = table_.observe_exactly(at.trail(), ObjectKind::file);
   const Observation as_listing = table_.observe_exactly(at.trail(), ObjectKind::listing);
-  const std::optional<uint64_t> start = negatives_.find(at.trail().self());
-  if (!start) return false;
+  const std::optional<NegativeCache::Absence> absence = negatives_.find(at.trail().self());
+  if (!absence || absence->epoch != epoch()) return false;
   if (!rule_enabled(Rule::kNegativeRecord)) return true;
   if (as_file.running() || as_listing.running()) return false;
-  return *start >= as_file.newest() && *start >= as_listing.newest();
+  return absence->start >= as_file.newest() && absence->start >= as_listing.newest();
 }
 
 void CoherenceDomain::remember_absent(const CachePath& at, const Fill& fill, int64_t ttl_ms) {
@@ -277,9 +289,8 @@ void CoherenceDomain::remember_absent(const CachePath& at, const Fill& fill, int
   const Observation as_listing = observe_for(at, ObjectKind::listing, fill.start());
   if (as_file.running() || as_listing.running()) return;
   if (as_file.newest() > fill.start() || as_listing.newest() > fill.start()) return;
-  if (fill.epoch() != epoch()) return;
   RAGFS_PAUSE_POINT("negative.before_remember");
-  negatives_.remember(at.trail().self(), fill.start(), ttl_ms);
+  negatives_.remember(at.trail().self(), {.start = fill.start(), .epoch = fill.epoch()}, ttl_ms);
 }
 
 void CoherenceDomain::new_epoch() {

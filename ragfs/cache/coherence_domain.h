@@ -114,14 +114,17 @@ class CoherenceDomain {
     ~Fill();
     uint64_t start() const { return fill_.start; }
     uint64_t epoch() const { return epoch_; }
+    // On now_ns()'s clock, before the backend read: what is stored is as old as that, however slow the read was.
+    int64_t began_ns() const { return began_ns_; }
 
    private:
     friend class CoherenceDomain;
-    Fill(CoherenceDomain* domain, FillRegistry::Fill fill, uint64_t epoch)
-        : domain_(domain), fill_(fill), epoch_(epoch) {}
+    Fill(CoherenceDomain* domain, FillRegistry::Fill fill, uint64_t epoch, int64_t began_ns)
+        : domain_(domain), fill_(fill), epoch_(epoch), began_ns_(began_ns) {}
     CoherenceDomain* domain_;
     FillRegistry::Fill fill_;
     uint64_t epoch_;
+    int64_t began_ns_;
   };
 
   // `config` must be valid.
@@ -149,8 +152,9 @@ class CoherenceDomain {
 
   // The object of `at` if it may be served. `now_ns` of its age: see age_ns().
   std::optional<CacheHit> lookup(const CachePath& at, ObjectKind kind, Deadline deadline);
-  // Nanoseconds since the object was filled, on this life's clock.
-  int64_t age_ns(const EnvelopeInfo& info) const { return now_ns() - info.filled_at_ns; }
+  // Nanoseconds since the object was filled, on this life's clock. The greatest value when it claims to be filled later
+  // than now: the wall clock has stepped back since, so how old it is cannot be known.
+  int64_t age_ns(const EnvelopeInfo& info) const;
 
   // Begins a fill; nothing when the bound on running fills is reached (the read then goes on without filling).
   std::optional<Fill> begin_fill();

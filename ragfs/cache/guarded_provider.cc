@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <random>
 
@@ -66,16 +67,16 @@ Deadline GuardedProvider::call_deadline(Deadline deadline) const {
 
 Result<GuardedProvider::Place> GuardedProvider::enter(Deadline deadline) {
   calls_.fetch_add(1, std::memory_order_relaxed);
-  if (state_.load(std::memory_order_acquire) != BreakerState::closed && !probe_if_due()) {
+  if (!admits()) {
     shed_.fetch_add(1, std::memory_order_relaxed);
-    return fail(ErrorCode::unavailable, fmt::format("cache provider '{}' is bypassed after failures", name()));
+    return fail(ErrorCode::would_block, fmt::format("cache provider '{}' is bypassed after failures", name()));
   }
   if (in_process_) return Place(nullptr);
   MutexLock lock(mutex_);
   while (inside_ >= config_.concurrency) {
     if (!place_free_.wait_until(mutex_, deadline) && inside_ >= config_.concurrency) {
-      errors_[static_cast<size_t>(ErrorCode::timeout)].fetch_add(1, std::memory_order_relaxed);
-      return fail(ErrorCode::timeout, fmt::format("no free place for a call to cache provider '{}'", name()));
+      errors_[static_cast<size_t>(ErrorCode::would_block)].fetch_add(1, std::memory_order_relaxed);
+      return fail(ErrorCode::would_block, fmt::format("no free place for a call to cache provider '{}'", name()));
     }
   }
   ++inside_;
@@ -93,7 +94,7 @@ bool GuardedProvider::probe_if_due() {
   const Result<void> healthy = provider_->health(Deadline::in_ms(config_.operation_timeout_ms));
   MutexLock lock(mutex_);
   if (!healthy) {
-    errors_[static_cast<size_t>(healthy.error().code)].fetch_add(1, std::memory_order_relaxed);
+    count_error(healthy.error());
     pause_ms_ = std::min(pause_ms_ * 2, config_.max_pause_ms);
     open_breaker_locked();
     return false;
@@ -109,17 +110,45 @@ void GuardedProvider::open_breaker_locked() {
   state_.store(BreakerState::open, std::memory_order_release);
 }
 
-void GuardedProvider::note(const Error& error) {
+void GuardedProvider::count_error(const Error& error) {
   errors_[static_cast<size_t>(error.code)].fetch_add(1, std::memory_order_relaxed);
-  if (!counts_as_failure(error)) return;
+}
+
+template <typename T>
+void GuardedProvider::note(const Result<T>& result) {
+  if (!result) {
+    count_error(result.error());
+    if (counts_as_failure(result.error())) return count_failure();
+  }
+  if (!in_process_) worked_.fetch_add(1, std::memory_order_relaxed);
+}
+
+template <typename T>
+void GuardedProvider::note_batch(std::span<const Result<T>> results) {
+  bool failed = false;
+  for (const Result<T>& result : results) {
+    if (result) continue;
+    count_error(result.error());
+    failed = failed || counts_as_failure(result.error());
+  }
+  if (failed) return count_failure();
+  if (!in_process_) worked_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void GuardedProvider::count_failure() {
+  constexpr uint64_t kOneIn = 4;
+  const uint64_t worked = worked_.load(std::memory_order_relaxed);
   MutexLock lock(mutex_);
   if (state_.load() != BreakerState::closed) return;
   const int64_t now_ns = Clock::system().monotonic_ns();
   if (failures_ == 0 || now_ns - window_began_ns_ > config_.window_ms * 1'000'000) {
     failures_ = 0;
     window_began_ns_ = now_ns;
+    worked_at_window_ = worked;
   }
-  if (++failures_ < config_.failures_to_open) return;
+  ++failures_;
+  const uint64_t all = failures_ + (worked - std::min(worked, worked_at_window_));
+  if (failures_ < config_.failures_to_open || failures_ * kOneIn < all) return;
   opened_.fetch_add(1, std::memory_order_relaxed);
   pause_ms_ = config_.first_pause_ms;
   open_breaker_locked();
@@ -129,14 +158,14 @@ GetResult GuardedProvider::get(const CacheKey& key, Deadline deadline) {
   if (in_process_ && state_.load(std::memory_order_relaxed) == BreakerState::closed) {
     GetResult got = provider_->get(key, Deadline::never());
     if (!got) [[unlikely]]
-      note(got.error());
+      note(got);
     return got;
   }
   const Deadline until = call_deadline(deadline);
   Result<Place> place = enter(until);
   if (!place) return std::unexpected(std::move(place.error()));
   GetResult got = provider_->get(key, until);
-  if (!got) note(got.error());
+  note(got);
   return got;
 }
 
@@ -146,7 +175,7 @@ Result<void> GuardedProvider::put(const CacheKey& key, const ValueParts& value, 
   Result<Place> place = enter(until);
   if (!place) return std::unexpected(std::move(place.error()));
   Result<void> done = provider_->put(key, value, options, until);
-  if (!done) note(done.error());
+  note(done);
   return done;
 }
 
@@ -155,7 +184,7 @@ Result<void> GuardedProvider::erase(const CacheKey& key, Deadline deadline) {
   Result<Place> place = enter(until);
   if (!place) return std::unexpected(std::move(place.error()));
   Result<void> done = provider_->erase(key, until);
-  if (!done) note(done.error());
+  note(done);
   return done;
 }
 
@@ -171,10 +200,9 @@ std::vector<GetResult> GuardedProvider::get_many(std::span<const CacheKey> keys,
       for (size_t i = 0; i < batch.size(); ++i) results.push_back(std::unexpected(place.error()));
       continue;
     }
-    for (GetResult& got : provider_->get_many(batch, until)) {
-      if (!got) note(got.error());
-      results.push_back(std::move(got));
-    }
+    std::vector<GetResult> answers = provider_->get_many(batch, until);
+    note_batch(std::span<const GetResult>(answers));
+    std::ranges::move(answers, std::back_inserter(results));
   }
   return results;
 }
@@ -191,17 +219,16 @@ std::vector<Result<void>> GuardedProvider::erase_many(std::span<const CacheKey> 
       for (size_t i = 0; i < batch.size(); ++i) results.push_back(std::unexpected(place.error()));
       continue;
     }
-    for (Result<void>& done : provider_->erase_many(batch, until)) {
-      if (!done) note(done.error());
-      results.push_back(std::move(done));
-    }
+    std::vector<Result<void>> answers = provider_->erase_many(batch, until);
+    note_batch(std::span<const Result<void>>(answers));
+    std::ranges::move(answers, std::back_inserter(results));
   }
   return results;
 }
 
 Result<uint64_t> GuardedProvider::erase_if(const std::function<bool(std::string_view, std::string_view)>& covered) {
   Result<uint64_t> erased = provider_->erase_if(covered, Deadline::never());
-  if (!erased) note(erased.error());
+  note(erased);
   return erased;
 }
 

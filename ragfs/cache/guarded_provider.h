@@ -1,12 +1,14 @@
 // GuardedProvider: a provider that cannot hurt its callers: deadlines, a bound on concurrent calls, a circuit breaker,
 // and a counter per kind of error.
 //
-// Breaker. closed: calls go through; `failures_to_open` failures within `window_ms` open it. open: calls fail at once
-// with `unavailable`; after a pause with jitter (doubling up to `max_pause_ms`) one caller probes with health(). The
-// probe's success closes it, its failure opens it again. Failures are unavailable, timeout and internal; what is the
-// caller's fault (invalid_argument, too_large) or says that the engine works (full, invalid_data) is not.
-// An in-process provider (zero_copy) cannot block: it takes neither deadline nor gate, so a hit reads no clock.
-// Thread-safety: all methods may be called from any thread. No lock is held while the provider works.
+// Breaker. closed: calls go through; `failures_to_open` failures within `window_ms` open it, if they are a quarter or
+// more of the window's calls (a busy engine that loses one call in twenty stays in use). open: calls fail at once with
+// `would_block`, which says that nothing was sent, so that no put is in doubt; after a pause with jitter (doubling up
+// to `max_pause_ms`) one caller probes with health(). The probe's success closes it, its failure opens it again.
+// Failures are unavailable, timeout and internal; what is the caller's fault (invalid_argument, too_large) or says that
+// the engine works (full, invalid_data) is not. An in-process provider (zero_copy) cannot block: it takes neither
+// deadline nor gate, so a hit reads no clock. Thread-safety: all methods may be called from any thread. No lock is held
+// while the provider works.
 #pragma once
 
 #include <array>
@@ -50,6 +52,8 @@ class GuardedProvider {
   std::string_view name() const { return provider_->name(); }
   const ProviderCapabilities& capabilities() const { return capabilities_; }
   std::string incarnation() const { return provider_->incarnation(); }
+  // False while the breaker keeps calls away. Probes when that is due, so it may take one health().
+  bool admits() { return state_.load(std::memory_order_acquire) == BreakerState::closed || probe_if_due(); }
   CacheProvider& provider() { return *provider_; }
 
   // As in CacheProvider; each ends by the earlier of the caller's deadline and operation_timeout_ms.
@@ -69,10 +73,16 @@ class GuardedProvider {
  private:
   class Place;  // a place inside the provider
   Deadline call_deadline(Deadline deadline) const;
-  // Waits for a place; errors: unavailable (breaker open), timeout.
+  // Waits for a place. Errors: would_block (breaker open, or no place in time): nothing was sent.
   Result<Place> enter(Deadline deadline);
   bool probe_if_due();
-  void note(const Error& error);
+  // What a call, or a batch as a whole, says about the engine.
+  template <typename T>
+  void note(const Result<T>& result);
+  template <typename T>
+  void note_batch(std::span<const Result<T>> results);
+  void count_error(const Error& error);
+  void count_failure();
   void open_breaker_locked() RAGFS_REQUIRES(mutex_);
 
   const std::shared_ptr<CacheProvider> provider_;
@@ -85,6 +95,7 @@ class GuardedProvider {
   std::atomic<uint64_t> shed_{0};
   std::atomic<uint64_t> opened_{0};
   std::atomic<uint64_t> probes_{0};
+  std::atomic<uint64_t> worked_{0};  // calls that did not count as failures; not those of an in-process provider
   std::array<std::atomic<uint64_t>, kErrorCodeCount> errors_{};
 
   Mutex mutex_;
@@ -92,6 +103,7 @@ class GuardedProvider {
   uint32_t inside_ RAGFS_GUARDED_BY(mutex_) = 0;
   uint32_t failures_ RAGFS_GUARDED_BY(mutex_) = 0;
   int64_t window_began_ns_ RAGFS_GUARDED_BY(mutex_) = 0;
+  uint64_t worked_at_window_ RAGFS_GUARDED_BY(mutex_) = 0;
   int64_t probe_at_ns_ RAGFS_GUARDED_BY(mutex_) = 0;
   int64_t pause_ms_ RAGFS_GUARDED_BY(mutex_) = 0;
 };

@@ -66,7 +66,7 @@ void MutationPlan::affect_ancestors(PathView path) {
 
 Result<Mutation> Mutation::begin(CoherenceDomain& domain, MutationPlan plan, Deadline deadline,
                                  const std::function<void(MutationPlan&)>& complete) {
-  if (domain.config().failure_mode == FailureMode::strict && domain.provider().state() == BreakerState::open) {
+  if (domain.config().failure_mode == FailureMode::strict && !domain.provider().admits()) {
     return fail(ErrorCode::unavailable, "strict mode: the cache cannot be updated, so nothing was changed");
   }
   const Deadline until = deadline.is_never() ? Deadline::in_ms(domain.config().mutation_lock_timeout_ms) : deadline;

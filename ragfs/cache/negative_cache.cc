@@ -2,19 +2,19 @@
 
 namespace ragfs {
 
-std::optional<uint64_t> NegativeCache::find(uint64_t id) {
+std::optional<NegativeCache::Absence> NegativeCache::find(uint64_t id) {
   if (size() == 0) return std::nullopt;
   Shard& shard = shard_of(id);
   MutexLock lock(shard.mutex);
   const auto found = shard.entries.find(id);
   if (found == shard.entries.end()) return std::nullopt;
-  if (clock_.monotonic_ns() < found->second.until_ns) return found->second.start;
+  if (clock_.monotonic_ns() < found->second.until_ns) return found->second.absence;
   shard.entries.erase(found);
   size_.fetch_sub(1, std::memory_order_relaxed);
   return std::nullopt;
 }
 
-void NegativeCache::remember(uint64_t id, uint64_t start, int64_t ttl_ms) {
+void NegativeCache::remember(uint64_t id, Absence absence, int64_t ttl_ms) {
   const int64_t now_ns = clock_.monotonic_ns();
   Shard& shard = shard_of(id);
   MutexLock lock(shard.mutex);
@@ -24,7 +24,7 @@ void NegativeCache::remember(uint64_t id, uint64_t start, int64_t ttl_ms) {
     size_.fetch_sub(dropped, std::memory_order_relaxed);
     if (dropped == 0) return;
   }
-  const bool added = shard.entries.insert_or_assign(id, Entry{start, now_ns + ttl_ms * 1'000'000}).second;
+  const bool added = shard.entries.insert_or_assign(id, Entry{absence, now_ns + ttl_ms * 1'000'000}).second;
   if (added) size_.fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -1,7 +1,7 @@
 // NegativeCache: remembers, for a moment, that a path does not exist.
 //
 // In the process only, for the names that the policy lists, for a true "not found". An entry carries the start value of
-// the backend read that found nothing; whoever asks compares it with the records, as for an object. A hit never re-arms
+// the backend read that found nothing, and its epoch; whoever asks compares them, as for an object. A hit never re-arms
 // its time. Mutations take entries out as well (their records may be let go later).
 // Bounds: at most `max_entries`; a full table takes no new entry.
 // Thread-safety: all methods may be called from any thread.
@@ -20,18 +20,23 @@ namespace ragfs {
 
 class NegativeCache {
  public:
+  struct Absence {
+    uint64_t start = 0;  // mutation clock when the read that found nothing began
+    uint64_t epoch = 0;  // current then
+  };
+
   NegativeCache(const Clock& clock, size_t max_entries) : clock_(clock), max_entries_(max_entries) {}
 
-  // The start value of the read that found `id` absent; nothing when unknown or past its time.
-  std::optional<uint64_t> find(uint64_t id);
-  void remember(uint64_t id, uint64_t start, int64_t ttl_ms);
+  // Of the read that found `id` absent; nothing when unknown or past its time.
+  std::optional<Absence> find(uint64_t id);
+  void remember(uint64_t id, Absence absence, int64_t ttl_ms);
   void forget(uint64_t id);
   void clear();
   size_t size() const { return size_.load(std::memory_order_relaxed); }
 
  private:
   struct Entry {
-    uint64_t start;
+    Absence absence;
     int64_t until_ns;
   };
   struct Shard {

@@ -41,10 +41,11 @@ class CacheFixture : public ::testing::Test {
     open_over(std::move(config), std::move(mount));
   }
   // Builds domain and cache over the present backend and provider.
-  void open_over(CoherenceConfig config, CachedMountConfig mount) {
+  void open_over(CoherenceConfig config, CachedMountConfig mount, const Clock& clock = Clock::system()) {
     ASSERT_TRUE(config.validate());
     ASSERT_TRUE(mount.validate());
-    domain = std::make_shared<CoherenceDomain>(std::move(config), provider);
+    cached.reset();
+    domain = std::make_shared<CoherenceDomain>(std::move(config), provider, clock);
     cached = std::make_shared<CachedFileSystem>(backend, domain, mount);
   }
 
@@ -53,6 +54,10 @@ class CacheFixture : public ::testing::Test {
     return result ? result->str() : "ERROR " + std::string(kind_name(result.error().code));
   }
   std::string read(std::string_view path) { return text_of(cached->read(ctx, path_of(path), 0, 0)); }
+  template <typename T>
+  static std::string kind_of(const Result<T>& result) {
+    return result ? "ok" : std::string(kind_name(result.error().code));
+  }
   std::string read_backend(std::string_view path) { return text_of(backend->read(ctx, path_of(path), 0, 0)); }
   bool write(std::string_view path, std::string_view data, WriteFlag flag = WriteFlag::create) {
     return cached->write(ctx, path_of(path), data, 0, flag).has_value();

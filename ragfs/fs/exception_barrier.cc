@@ -1,0 +1,127 @@
+#include "ragfs/fs/exception_barrier.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+
+namespace ragfs {
+namespace {
+
+template <typename Call>
+auto caught(PathView path, const Call& call) -> decltype(call()) {
+  try {
+    return call();
+  } catch (const std::exception& thrown) {
+    return fail(ErrorCode::internal, fmt::format("{}: the backend threw: {}", path.text(), thrown.what()));
+  } catch (...) {
+    return fail(ErrorCode::internal, fmt::format("{}: the backend threw", path.text()));
+  }
+}
+
+}  // namespace
+
+Result<void> ExceptionBarrier::create(const Context& ctx, PathView path) {
+  return caught(path, [&] { return inner_->create(ctx, path); });
+}
+
+Result<void> ExceptionBarrier::mkdir(const Context& ctx, PathView path, uint32_t mode) {
+  return caught(path, [&] { return inner_->mkdir(ctx, path, mode); });
+}
+
+Result<void> ExceptionBarrier::ensure_parent_dirs(const Context& ctx, PathView path, uint32_t mode) {
+  return caught(path, [&] { return inner_->ensure_parent_dirs(ctx, path, mode); });
+}
+
+Result<void> ExceptionBarrier::remove(const Context& ctx, PathView path) {
+  return caught(path, [&] { return inner_->remove(ctx, path); });
+}
+
+Result<void> ExceptionBarrier::remove_all(const Context& ctx, PathView path) {
+  return caught(path, [&] { return inner_->remove_all(ctx, path); });
+}
+
+Result<Bytes> ExceptionBarrier::read(const Context& ctx, PathView path, uint64_t offset, uint64_t size) {
+  return caught(path, [&] { return inner_->read(ctx, path, offset, size); });
+}
+
+Result<FileContent> ExceptionBarrier::read_file(const Context& ctx, PathView path) {
+  return caught(path, [&] { return inner_->read_file(ctx, path); });
+}
+
+Result<WriteResult> ExceptionBarrier::write(const Context& ctx, PathView path, std::string_view data, uint64_t offset,
+                                            WriteFlag flag) {
+  return caught(path, [&] { return inner_->write(ctx, path, data, offset, flag); });
+}
+
+Result<bool> ExceptionBarrier::compare_and_write(const Context& ctx, PathView path, std::string_view expected,
+                                                 std::string_view replacement) {
+  return caught(path, [&] { return inner_->compare_and_write(ctx, path, expected, replacement); });
+}
+
+Result<bool> ExceptionBarrier::compare_and_remove(const Context& ctx, PathView path, std::string_view expected) {
+  return caught(path, [&] { return inner_->compare_and_remove(ctx, path, expected); });
+}
+
+Result<void> ExceptionBarrier::truncate(const Context& ctx, PathView path, uint64_t size) {
+  return caught(path, [&] { return inner_->truncate(ctx, path, size); });
+}
+
+Result<void> ExceptionBarrier::touch(const Context& ctx, PathView path) {
+  return caught(path, [&] { return inner_->touch(ctx, path); });
+}
+
+Result<void> ExceptionBarrier::chmod(const Context& ctx, PathView path, uint32_t mode) {
+  return caught(path, [&] { return inner_->chmod(ctx, path, mode); });
+}
+
+Result<std::vector<FileInfo>> ExceptionBarrier::read_dir(const Context& ctx, PathView path) {
+  return caught(path, [&] { return inner_->read_dir(ctx, path); });
+}
+
+Result<std::vector<FileInfo>> ExceptionBarrier::read_internal_dir(const Context& ctx, PathView path) {
+  return caught(path, [&] { return inner_->read_internal_dir(ctx, path); });
+}
+
+Result<FileInfo> ExceptionBarrier::stat(const Context& ctx, PathView path) {
+  return caught(path, [&] { return inner_->stat(ctx, path); });
+}
+
+Result<bool> ExceptionBarrier::exists(const Context& ctx, PathView path) {
+  return caught(path, [&] { return inner_->exists(ctx, path); });
+}
+
+Result<std::string> ExceptionBarrier::version(const Context& ctx, PathView path) {
+  return caught(path, [&] { return inner_->version(ctx, path); });
+}
+
+Result<Path> ExceptionBarrier::resolve(const Context& ctx, PathView path) {
+  return caught(path, [&] { return inner_->resolve(ctx, path); });
+}
+
+Result<void> ExceptionBarrier::rename(const Context& ctx, PathView from, PathView to) {
+  return caught(from, [&] { return inner_->rename(ctx, from, to); });
+}
+
+Result<void> ExceptionBarrier::replace(const Context& ctx, PathView from, PathView to) {
+  return caught(from, [&] { return inner_->replace(ctx, from, to); });
+}
+
+Result<WriteResult> ExceptionBarrier::copy(const Context& ctx, PathView from, PathView to) {
+  return caught(from, [&] { return inner_->copy(ctx, from, to); });
+}
+
+Result<std::vector<TreeEntry>> ExceptionBarrier::tree(const Context& ctx, PathView path, const TreeOptions& options) {
+  return caught(path, [&] { return inner_->tree(ctx, path, options); });
+}
+
+Result<GlobPage> ExceptionBarrier::glob(const Context& ctx, PathView path, std::string_view pattern,
+                                        const GlobOptions& options) {
+  return caught(path, [&] { return inner_->glob(ctx, path, pattern, options); });
+}
+
+Result<void> ExceptionBarrier::grep(const Context& ctx, PathView path, const GrepOptions& options,
+                                    const GrepSink& sink) {
+  return caught(path, [&] { return inner_->grep(ctx, path, options, sink); });
+}
+
+}  // namespace ragfs
