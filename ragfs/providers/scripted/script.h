@@ -32,19 +32,17 @@ enum class Action : uint8_t {
 // not run out decides alone. A batch is matched first as a whole (its own Op, key_prefix ""; the decision then counts
 // for all its keys), then key by key under the single Op.
 struct Rule {
-  // NOLINTBEGIN(readability-redundant-member-init): with them GCC lets a designated initialiser leave a field out
-  std::optional<Op> op = {};    // absent = every operation
-  std::string key_prefix = {};  // "" = every key; a whole key's text = that key
+  std::optional<Op> op;    // absent = every operation
+  std::string key_prefix;  // "" = every key; a whole key's text = that key
   Action action = Action::pass;
-  ErrorCode code = ErrorCode::timeout;  // what `fail` and `land_late` answer
-  uint64_t skip = 0;                    // so many matching calls pass before the first that fires
-  std::optional<uint64_t> times = {};   // fires so often; absent = for ever
-  int64_t delay_ms = 0;                 // before it is applied; cut at the deadline, then `timeout` is answered and
-                                        // a write lands when the delay would have ended
-  std::optional<int64_t> land_after_ms = {};  // land_late: by itself after so long; absent = when land() is called
-  std::function<void(std::string_view)> before = {};  // called with the key before anything happens, under no lock
-  std::function<void(std::string_view)> after = {};   // called when it was applied and not yet answered, under no lock
-  // NOLINTEND(readability-redundant-member-init)
+  ErrorCode code = ErrorCode::timeout;   // what `fail` and `land_late` answer
+  uint64_t skip = 0;                     // so many matching calls pass before the first that fires
+  std::optional<uint64_t> times;         // fires so often; absent = for ever
+  int64_t delay_ms = 0;                  // before it is applied; cut at the deadline, then `timeout` is answered and
+                                         // a write lands when the delay would have ended
+  std::optional<int64_t> land_after_ms;  // land_late: by itself after so long; absent = when land() is called
+  std::function<void(std::string_view)> before;  // called with the key before anything happens, under no lock
+  std::function<void(std::string_view)> after;   // called when it was applied and not yet answered, under no lock
 };
 
 // A place where a call stands still until the test lets it go on. As a hook: `rule.before = gate->hook()`.

@@ -67,7 +67,7 @@ class EntryTable {
 
  private:
   static constexpr size_t kSlots = 8;
-  static constexpr size_t kEntriesPerBucket = 4;  // on average, before the next split
+  static constexpr size_t kEntriesPerBucket = 5;  // on average, before the next split
   static constexpr uint64_t kLinkBit = 1;
   static constexpr uint64_t kAddressMask = (uint64_t{1} << 48) - 1;
 

@@ -22,7 +22,7 @@ constexpr size_t kPatientRounds = 8;      // through all shards, before the leas
 
 uint32_t pick_shards(const MemoryTierConfig& config) {
   if (config.shards != 0) return config.shards;
-  const uint64_t for_cpus = std::bit_ceil(std::max(4U * std::thread::hardware_concurrency(), 16U));
+  const uint64_t for_cpus = std::bit_ceil(std::max(4U * std::thread::hardware_concurrency(), 4U));
   uint64_t most = std::max<uint64_t>(config.capacity_bytes / kLeastShardBytes, 1);
   if (config.max_objects != 0) most = std::min(most, std::max<uint64_t>(config.max_objects / kLeastShardObjects, 1));
   return static_cast<uint32_t>(std::min({for_cpus, std::bit_floor(most), uint64_t{MemoryTierConfig::kMostShards}}));

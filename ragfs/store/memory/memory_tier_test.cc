@@ -31,6 +31,12 @@ std::string look(MemoryTier& tier, std::string_view key) {
   return get(tier, key).value_or(Bytes::from_static("<miss>")).str();
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kResidentMemoryTellsTheTruth = false;
+#else
+constexpr bool kResidentMemoryTellsTheTruth = true;
+#endif
+
 // Resident memory of this process without what is shared with files.
 size_t resident_bytes() {
   std::ifstream statm("/proc/self/statm");
@@ -238,7 +244,9 @@ TEST(MemoryTier, ResidentMemoryStaysInTheBudgetWhateverTheSizesAndTheHandles) {
     EXPECT_LE(stats.resident_bytes, kCapacity) << bytes;
     EXPECT_GE(stats.resident_bytes, kCapacity * 8 / 10) << bytes;
   }
-  EXPECT_LE(worst - before, kCapacity + kCapacity / 10);
+  if (kResidentMemoryTellsTheTruth) {
+    EXPECT_LE(worst - before, kCapacity + kCapacity / 10);
+  }
   tier->clear();
   held.clear();
   EXPECT_EQ(tier->stats().detached_bytes, 0U);
@@ -273,7 +281,10 @@ TEST(MemoryTier, MemoryOfErasedObjectsGoesBackToTheSystem) {
   for (int i = 0; i < 40'000; ++i) ASSERT_TRUE(put(*tier, fmt::format("k{}", i), std::string(1000, 'v')));
   const size_t full = resident_bytes();
   for (int i = 0; i < 40'000; ++i) tier->erase(fmt::format("k{}", i), hash64(fmt::format("k{}", i)));
-  EXPECT_LE(resident_bytes() + (30 << 20), full);
+  if (kResidentMemoryTellsTheTruth) {
+    EXPECT_LE(resident_bytes() + (30 << 20), full);
+  }
+  EXPECT_LE(tier->stats().resident_bytes, size_t{8} << 20);
 }
 
 TEST(MemoryTier, SparseSlabsAreEmptiedByMovingWhatIsLeft) {

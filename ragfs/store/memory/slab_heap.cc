@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace ragfs {
 
@@ -12,8 +13,9 @@ constexpr size_t kHeadroomShare = 128;    // of the budget is left for an index 
 constexpr size_t kFewestSlabs = 256;      // but slabs that are too small share their pages badly
 constexpr size_t kSmallSlabBytes = size_t{16} << 10;
 constexpr size_t kLargestSmallCellBytes = size_t{32} << 10;
-constexpr size_t kCommitStepBytes = size_t{1} << 20;
-constexpr size_t kSlabsInTransit = 64;  // on their way from a list to another, in as many threads
+constexpr size_t kCommitStepBytes = kHugePageBytes;
+constexpr uint32_t kSlabsInTransit = 64;                // on their way from a list to another, in as many threads
+constexpr size_t kHugeFromBytes = 16 * kHugePageBytes;  // in a heap with twice that budget: one page is little then
 
 size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -38,37 +40,55 @@ Result<SlabHeap::Ref> SlabHeap::create(size_t budget_bytes, size_t max_cell_byte
 SlabHeap::SlabHeap(size_t budget_bytes, size_t slab_bytes, size_t small_limit_bytes, size_t max_cell_bytes)
     : budget_(budget_bytes),
       slab_bytes_(slab_bytes),
+      slab_shift_(static_cast<uint32_t>(std::countr_zero(slab_bytes))),
       sizes_(small_limit_bytes, max_cell_bytes),
       classes_(std::make_unique<SizeClass[]>(sizes_.count())) {}
 
 Result<void> SlabHeap::lay_out() {
-  size_t total = 0;
+  size_t small_classes = 0;
+  while (small_classes < sizes_.count() && !sizes_.is_large(small_classes)) ++small_classes;
+  // Every small class may once have had the whole budget.
+  slab_limit_ = static_cast<uint32_t>(small_classes * (budget_ / slab_bytes_ + kSlabsInTransit));
+  size_t total = round_up(size_t{slab_limit_} * slab_bytes_, kHugePageBytes);
+  uint32_t records = slab_limit_;
   for (size_t i = 0; i < sizes_.count(); ++i) {
     SizeClass& size_class = classes_[i];
+    size_class.number = static_cast<uint8_t>(i);
     size_class.cell_bytes = sizes_.cell_bytes(i);
     size_class.large = sizes_.is_large(i);
-    const size_t slab_span = size_class.large ? size_class.cell_bytes : slab_bytes_;
-    size_class.slab_shift = static_cast<uint32_t>(std::countr_zero(slab_span));
-    size_class.cells_per_slab = static_cast<uint32_t>(slab_span / size_class.cell_bytes);
-    // A large cell fills more than half of its addresses, or a page at the least.
-    const size_t least_resident = size_class.large ? std::max(slab_span / 2, kPageBytes) : slab_bytes_;
-    size_class.slab_limit = static_cast<uint32_t>(budget_ / least_resident + kSlabsInTransit);
-    size_class.offset = total;
-    total += round_up(size_t{size_class.slab_limit} * slab_span, kHugePageBytes);
-  }
-  Result<VirtualRange> range = VirtualRange::reserve(total);
-  if (!range) return std::unexpected(range.error());
-  range_ = std::move(*range);
-  // Huge pages only where slabs are of their size: elsewhere the kernel would fill what the budget does not count.
-  range_.advise(0, total, PageSize::small);
-  for (size_t i = 0; i < sizes_.count(); ++i) {
-    SizeClass& size_class = classes_[i];
-    size_class.base = range_.base() + size_class.offset;
-    if (!size_class.large && slab_bytes_ == kHugePageBytes) {
-      range_.advise(size_class.offset, size_t{size_class.slab_limit} << size_class.slab_shift, PageSize::huge);
+    if (!size_class.large) {
+      size_class.cells_per_slab = static_cast<uint32_t>(slab_bytes_ / size_class.cell_bytes);
+      continue;
     }
+    // A large cell fills more than half of its span, or a page at the least.
+    size_class.span_limit = static_cast<uint32_t>(budget_ / std::max(size_class.cell_bytes / 2, kPageBytes));
+    size_class.span_limit += kSlabsInTransit;
+    size_class.first_span = records;
+    size_class.spans_offset = total;
+    records += size_class.span_limit;
+    total += round_up(size_class.span_limit * size_class.cell_bytes, kHugePageBytes);
   }
+  for (auto [range, bytes] : {std::pair{&range_, total}, std::pair{&records_, records * sizeof(Slab)}}) {
+    Result<VirtualRange> reserved = VirtualRange::reserve(bytes);
+    if (!reserved) return std::unexpected(reserved.error());
+    *range = std::move(*reserved);
+    range->advise(0, range->reserved_bytes(), PageSize::small);
+  }
+  if (!records_.commit(0, records_.reserved_bytes()))
+    return fail(ErrorCode::full, "no memory for the records of slabs");
   return {};
+}
+
+size_t SlabHeap::offset_of(const SizeClass& size_class, uint32_t number) const noexcept {
+  if (!size_class.large) return size_t{number} << slab_shift_;
+  return size_class.spans_offset + (number - size_class.first_span) * size_class.cell_bytes;
+}
+
+uint32_t SlabHeap::number_of(const SizeClass& size_class, const Entry* entry) const noexcept {
+  const auto offset = static_cast<size_t>(reinterpret_cast<const char*>(entry) - range_.base());
+  if (!size_class.large) return static_cast<uint32_t>(offset >> slab_shift_);
+  const int span_shift = std::countr_zero(size_class.cell_bytes);
+  return size_class.first_span + static_cast<uint32_t>((offset - size_class.spans_offset) >> span_shift);
 }
 
 void SlabHeap::drop() noexcept {
@@ -76,11 +96,6 @@ void SlabHeap::drop() noexcept {
 }
 
 // --- the budget ---
-
-uint32_t SlabHeap::pages_for(const SizeClass& size_class, size_t bytes) noexcept {
-  const size_t used = size_class.large ? bytes : size_t{1} << size_class.slab_shift;
-  return static_cast<uint32_t>((used + kPageBytes - 1) / kPageBytes);
-}
 
 bool SlabHeap::charge(size_t bytes) noexcept {
   size_t seen = resident_.load(std::memory_order_relaxed);
@@ -97,29 +112,42 @@ bool SlabHeap::charge_or_reclaim(size_t bytes) {
   return true;
 }
 
+void SlabHeap::empty_memory(const SizeClass& size_class, uint32_t number, size_t from_page, size_t pages) {
+  const size_t offset = offset_of(size_class, number);
+  if (!size_class.large && slab_bytes_ < kHugePageBytes && offset >= kHugeFromBytes) {
+    // Else the kernel could fill the hole again to make a huge page.
+    range_.advise(offset / kHugePageBytes * kHugePageBytes, kHugePageBytes, PageSize::small);
+  }
+  range_.purge(offset + from_page * kPageBytes, pages * kPageBytes);
+  uncharge(pages * kPageBytes);
+}
+
+bool SlabHeap::reclaim_one(SizeClass& size_class, size_t& given_back) {
+  uint32_t number = kNone;
+  uint32_t pages = 0;
+  {
+    const SpinLockGuard guard(size_class.lock);
+    number = size_class.heads[kEmptyList];
+    if (number == kNone) return false;
+    unlist(size_class, number);
+    pages = std::exchange(slab(number).resident_pages, 0);
+  }
+  // On no list now, so the system calls need no lock.
+  empty_memory(size_class, number, 0, pages);
+  given_back += size_t{pages} * kPageBytes;
+  const SpinLockGuard guard(size_class.lock);
+  slab(number).carved = 0;
+  slab(number).free_cells = nullptr;
+  push(size_class, number, kUnusedList);
+  return true;
+}
+
 size_t SlabHeap::reclaim(size_t bytes) {
   size_t given_back = 0;
   for (size_t i = 0; i < sizes_.count() && given_back < bytes; ++i) {
     SizeClass& size_class = classes_[i];
     while (given_back < bytes && size_class.empty_slabs.load(std::memory_order_relaxed) != 0) {
-      uint32_t index = kNone;
-      uint32_t pages = 0;
-      {
-        const SpinLockGuard guard(size_class.lock);
-        index = size_class.heads[kEmptyList];
-        if (index == kNone) break;
-        unlist(size_class, index);
-        pages = std::exchange(size_class.slabs[index].resident_pages, 0);
-      }
-      // In nobody's list now, so the system call needs no lock.
-      range_.purge(size_class.offset + (size_t{index} << size_class.slab_shift), size_t{pages} * kPageBytes);
-      resident_.fetch_sub(size_t{pages} * kPageBytes, std::memory_order_relaxed);
-      given_back += size_t{pages} * kPageBytes;
-      const SpinLockGuard guard(size_class.lock);
-      Slab& slab = size_class.slabs[index];
-      slab.carved = 0;
-      slab.free_cells = nullptr;
-      push(size_class, index, kUnusedList);
+      if (!reclaim_one(size_class, given_back)) break;
     }
   }
   return given_back;
@@ -137,175 +165,183 @@ void SlabHeap::add_scattered(SizeClass& size_class, int64_t bytes) noexcept {
 
 // --- lists of slabs ---
 
-void SlabHeap::push(SizeClass& size_class, uint32_t index, uint8_t list) {
-  Slab& slab = size_class.slabs[index];
-  slab.list = list;
-  slab.prev = kNone;
-  slab.next = size_class.heads[list];
-  if (slab.next != kNone) size_class.slabs[slab.next].prev = index;
-  size_class.heads[list] = index;
+void SlabHeap::push(SizeClass& size_class, uint32_t number, uint8_t list) {
+  Slab& one = slab(number);
+  one.list = list;
+  one.prev = kNone;
+  one.next = size_class.heads[list];
+  if (one.next != kNone) slab(one.next).prev = number;
+  size_class.heads[list] = number;
   if (list == kEmptyList) {
     size_class.empty_slabs.fetch_add(1, std::memory_order_relaxed);
-    empty_resident_.fetch_add(size_t{slab.resident_pages} * kPageBytes, std::memory_order_relaxed);
+    empty_resident_.fetch_add(size_t{one.resident_pages} * kPageBytes, std::memory_order_relaxed);
   }
 }
 
-void SlabHeap::unlist(SizeClass& size_class, uint32_t index) {
-  Slab& slab = size_class.slabs[index];
-  if (slab.list == kNoList) return;
-  if (slab.prev != kNone) {
-    size_class.slabs[slab.prev].next = slab.next;
+void SlabHeap::unlist(SizeClass& size_class, uint32_t number) {
+  Slab& one = slab(number);
+  if (one.list == kNoList) return;
+  if (one.prev != kNone) {
+    slab(one.prev).next = one.next;
   } else {
-    size_class.heads[slab.list] = slab.next;
+    size_class.heads[one.list] = one.next;
   }
-  if (slab.next != kNone) size_class.slabs[slab.next].prev = slab.prev;
-  if (slab.list == kEmptyList) {
+  if (one.next != kNone) slab(one.next).prev = one.prev;
+  if (one.list == kEmptyList) {
     size_class.empty_slabs.fetch_sub(1, std::memory_order_relaxed);
-    empty_resident_.fetch_sub(size_t{slab.resident_pages} * kPageBytes, std::memory_order_relaxed);
+    empty_resident_.fetch_sub(size_t{one.resident_pages} * kPageBytes, std::memory_order_relaxed);
   }
-  slab.list = kNoList;
+  one.list = kNoList;
 }
 
-void SlabHeap::relist(SizeClass& size_class, uint32_t index) {
-  const Slab& slab = size_class.slabs[index];
-  if (slab.draining) return;
+void SlabHeap::relist(SizeClass& size_class, uint32_t number) {
+  const Slab& one = slab(number);
+  if (one.draining) return;
   uint8_t list = kNoList;
-  if (slab.used == 0) {
+  if (one.used == 0) {
     list = kEmptyList;
-  } else if (slab.used < size_class.cells_per_slab) {
-    list = static_cast<uint8_t>(uint64_t{slab.used} * kFillLists / size_class.cells_per_slab);
+  } else if (one.used < size_class.cells_per_slab) {
+    list = static_cast<uint8_t>(uint64_t{one.used} * kFillLists / size_class.cells_per_slab);
   }
-  if (list == slab.list) return;
-  unlist(size_class, index);
-  if (list != kNoList) push(size_class, index, list);
+  if (list == one.list) return;
+  unlist(size_class, number);
+  if (list != kNoList) push(size_class, number, list);
+}
+
+// --- addresses ---
+
+uint32_t SlabHeap::fresh_slab() {
+  const MutexLock lock(fresh_mutex_);
+  if (slabs_used_ >= slab_limit_) return kNone;
+  const size_t needed = (size_t{slabs_used_} + 1) << slab_shift_;
+  if (needed > committed_) {
+    const size_t step = std::min(kCommitStepBytes, range_.reserved_bytes() - committed_);
+    if (!range_.commit(committed_, step)) return kNone;
+    if (committed_ >= kHugeFromBytes && budget_ >= 2 * kHugeFromBytes) range_.advise(committed_, step, PageSize::huge);
+    committed_ += step;
+  }
+  return slabs_used_++;
+}
+
+uint32_t SlabHeap::fresh_span(SizeClass& size_class) {
+  if (size_class.spans_used >= size_class.span_limit) return kNone;
+  const size_t needed = (size_t{size_class.spans_used} + 1) * size_class.cell_bytes;
+  if (needed > size_class.spans_committed) {
+    const size_t limit = size_class.span_limit * size_class.cell_bytes;
+    const size_t wanted = std::min(limit, round_up(needed, kCommitStepBytes));
+    const size_t step = wanted - size_class.spans_committed;
+    if (!range_.commit(size_class.spans_offset + size_class.spans_committed, step)) return kNone;
+    size_class.spans_committed = wanted;
+  }
+  return size_class.first_span + size_class.spans_used++;
 }
 
 // --- cells ---
 
 void* SlabHeap::take_small(SizeClass& size_class) {
-  uint32_t index = kNone;
-  for (size_t list = kFillLists; list-- > 0 && index == kNone;) index = size_class.heads[list];
-  if (index == kNone) index = size_class.heads[kEmptyList];
-  if (index == kNone) return nullptr;
-  Slab& slab = size_class.slabs[index];
+  uint32_t number = kNone;
+  for (size_t list = kFillLists; list-- > 0 && number == kNone;) number = size_class.heads[list];
+  if (number == kNone) number = size_class.heads[kEmptyList];
+  if (number == kNone) return nullptr;
+  Slab& one = slab(number);
   const auto cell_bytes = static_cast<int64_t>(size_class.cell_bytes);
-  if (slab.used == 0) add_scattered(size_class, cell_bytes * size_class.cells_per_slab);
-  void* cell = slab.free_cells;
+  if (one.used == 0) add_scattered(size_class, cell_bytes * size_class.cells_per_slab);
+  void* cell = one.free_cells;
   if (cell != nullptr) {
-    slab.free_cells = slab.free_cells->next;
+    one.free_cells = one.free_cells->next;
   } else {
-    cell = size_class.base + (size_t{index} << size_class.slab_shift) + size_class.cell_bytes * slab.carved++;
+    cell = range_.base() + offset_of(size_class, number) + size_class.cell_bytes * one.carved++;
   }
-  ++slab.used;
+  ++one.used;
   add_scattered(size_class, -cell_bytes);
-  relist(size_class, index);
+  relist(size_class, number);
   return cell;
 }
 
-bool SlabHeap::commit_slabs(SizeClass& size_class, size_t slabs) {
-  const size_t needed = slabs << size_class.slab_shift;
-  if (needed <= size_class.committed) return true;
-  const size_t limit = size_t{size_class.slab_limit} << size_class.slab_shift;
-  const size_t wanted = std::min(limit, round_up(needed, kCommitStepBytes));
-  if (!range_.commit(size_class.offset + size_class.committed, wanted - size_class.committed)) return false;
-  size_class.committed = wanted;
-  return true;
-}
-
-uint32_t SlabHeap::open_slab(SizeClass& size_class, uint32_t pages) {
-  uint32_t index = size_class.heads[kUnusedList];
-  if (index != kNone) {
-    unlist(size_class, index);
-  } else {
-    index = static_cast<uint32_t>(size_class.slabs.size());
-    if (index >= size_class.slab_limit || !commit_slabs(size_class, size_t{index} + 1)) return kNone;
-    size_class.slabs.emplace_back();
-  }
-  size_class.slabs[index].resident_pages = pages;
-  return index;
-}
-
 void* SlabHeap::allocate(size_t bytes) {
-  SizeClass& size_class = classes_[class_index(bytes)];
-  void* cell = nullptr;
-  if (size_class.large) {
-    cell = allocate_large(size_class, bytes);
-  } else {
-    {
-      const SpinLockGuard guard(size_class.lock);
-      cell = take_small(size_class);
-    }
-    const uint32_t pages = pages_for(size_class, bytes);
-    if (cell == nullptr && charge_or_reclaim(size_t{pages} * kPageBytes)) {
-      const SpinLockGuard guard(size_class.lock);
-      const uint32_t index = open_slab(size_class, pages);
-      if (index != kNone) {
-        push(size_class, index, kEmptyList);
-        cell = take_small(size_class);
-      } else {
-        resident_.fetch_sub(size_t{pages} * kPageBytes, std::memory_order_relaxed);
-      }
-    }
-  }
+  SizeClass& size_class = class_for(bytes);
+  void* cell = size_class.large ? allocate_large(size_class, bytes) : allocate_small(size_class);
   if (cell != nullptr) references_.fetch_add(1, std::memory_order_relaxed);
   return cell;
 }
 
+void* SlabHeap::allocate_small(SizeClass& size_class) {
+  {
+    const SpinLockGuard guard(size_class.lock);
+    if (void* cell = take_small(size_class)) return cell;
+  }
+  if (!charge_or_reclaim(slab_bytes_)) return nullptr;
+  uint32_t number = kNone;
+  {
+    const SpinLockGuard guard(size_class.lock);
+    number = size_class.heads[kUnusedList];
+    if (number != kNone) unlist(size_class, number);
+  }
+  const bool fresh = number == kNone;
+  if (fresh) number = fresh_slab();
+  if (number == kNone) {
+    uncharge(slab_bytes_);
+    return nullptr;
+  }
+  const SpinLockGuard guard(size_class.lock);
+  Slab& one = slab(number);
+  if (fresh) one = Slab{.list = kNoList};
+  one.resident_pages = static_cast<uint32_t>(slab_bytes_ / kPageBytes);
+  push(size_class, number, kEmptyList);
+  return take_small(size_class);
+}
+
 void* SlabHeap::allocate_large(SizeClass& size_class, size_t bytes) {
-  const uint32_t pages = pages_for(size_class, bytes);
-  uint32_t index = kNone;
+  const auto pages = static_cast<uint32_t>((bytes + kPageBytes - 1) / kPageBytes);
+  uint32_t number = kNone;
   uint32_t resident = 0;
   {
     const SpinLockGuard guard(size_class.lock);
-    index = size_class.heads[kEmptyList];
-    if (index != kNone) {
-      unlist(size_class, index);
-      resident = size_class.slabs[index].resident_pages;
+    number = size_class.heads[kEmptyList];
+    if (number == kNone) number = size_class.heads[kUnusedList];
+    if (number == kNone) {
+      number = fresh_span(size_class);
+      if (number == kNone) return nullptr;
+      slab(number) = Slab{.list = kNoList};
     }
+    unlist(size_class, number);
+    resident = slab(number).resident_pages;
   }
   // What a bigger object left behind its successor's end goes back, unless it is little.
   if (resident > pages + pages / 4) {
-    const size_t surplus = size_t{resident - pages} * kPageBytes;
-    range_.purge(size_class.offset + (size_t{index} << size_class.slab_shift) + size_t{pages} * kPageBytes, surplus);
-    resident_.fetch_sub(surplus, std::memory_order_relaxed);
+    empty_memory(size_class, number, pages, resident - pages);
     resident = pages;
   }
-  const size_t missing = size_t{pages - std::min(pages, resident)} * kPageBytes;
-  const bool charged = charge_or_reclaim(missing);
+  const size_t missing = pages - std::min(pages, resident);
+  const bool charged = charge_or_reclaim(missing * kPageBytes);
   const SpinLockGuard guard(size_class.lock);
-  if (charged && index == kNone) {
-    index = open_slab(size_class, pages);
-    if (index == kNone) resident_.fetch_sub(missing, std::memory_order_relaxed);
-  }
-  if (index == kNone) return nullptr;
-  Slab& slab = size_class.slabs[index];
+  Slab& one = slab(number);
   if (!charged) {
-    slab.resident_pages = resident;
-    push(size_class, index, kEmptyList);
+    one.resident_pages = resident;
+    push(size_class, number, resident != 0 ? kEmptyList : kUnusedList);
     return nullptr;
   }
-  slab.resident_pages = std::max(pages, resident);
-  slab.used = 1;
-  slab.carved = 1;
-  return size_class.base + (size_t{index} << size_class.slab_shift);
+  one.resident_pages = std::max(pages, resident);
+  one.used = 1;
+  one.carved = 1;
+  return range_.base() + offset_of(size_class, number);
 }
 
 void SlabHeap::free_cell(SizeClass& size_class, Entry* entry) noexcept {
-  const auto offset = static_cast<size_t>(reinterpret_cast<char*>(entry) - size_class.base);
-  const auto index = static_cast<uint32_t>(offset >> size_class.slab_shift);
+  const uint32_t number = number_of(size_class, entry);
   const auto cell_bytes = static_cast<int64_t>(size_class.cell_bytes);
   const SpinLockGuard guard(size_class.lock);
-  Slab& slab = size_class.slabs[index];
-  --slab.used;
+  Slab& one = slab(number);
+  --one.used;
   if (!size_class.large) {
-    entry->next = slab.free_cells;
-    slab.free_cells = entry;
-    if (!slab.draining) {
+    entry->next = one.free_cells;
+    one.free_cells = entry;
+    if (!one.draining) {
       add_scattered(size_class, cell_bytes);
-      if (slab.used == 0) add_scattered(size_class, -cell_bytes * size_class.cells_per_slab);
+      if (one.used == 0) add_scattered(size_class, -cell_bytes * size_class.cells_per_slab);
     }
   }
-  relist(size_class, index);
+  relist(size_class, number);
 }
 
 void SlabHeap::release_entry(BytesOwner* owner) noexcept {
@@ -315,7 +351,7 @@ void SlabHeap::release_entry(BytesOwner* owner) noexcept {
     heap->detached_.fetch_sub(entry->bytes(), std::memory_order_relaxed);
     entry->set_state(0);
   }
-  heap->free_cell(heap->classes_[heap->class_index(entry->bytes())], entry);
+  heap->free_cell(heap->class_for(entry->bytes()), entry);
   heap->drop();
 }
 
@@ -339,33 +375,33 @@ std::optional<SlabHeap::Drain> SlabHeap::begin_drain() {
   }
   SizeClass& size_class = classes_[best];
   const SpinLockGuard guard(size_class.lock);
-  uint32_t index = kNone;
-  for (size_t list = 0; list < kFillLists && index == kNone; ++list) index = size_class.heads[list];
-  if (index == kNone) return std::nullopt;
-  Slab& slab = size_class.slabs[index];
-  const size_t free_here = (size_class.cells_per_slab - slab.used) * size_class.cell_bytes;
+  uint32_t number = kNone;
+  for (size_t list = 0; list < kFillLists && number == kNone; ++list) number = size_class.heads[list];
+  if (number == kNone) return std::nullopt;
+  Slab& one = slab(number);
+  const size_t free_here = (size_class.cells_per_slab - one.used) * size_class.cell_bytes;
   const size_t free_elsewhere = size_class.scattered.load(std::memory_order_relaxed) - free_here;
-  if (free_elsewhere < slab.used * size_class.cell_bytes) return std::nullopt;
-  unlist(size_class, index);
-  slab.draining = true;
+  if (free_elsewhere < one.used * size_class.cell_bytes) return std::nullopt;
+  unlist(size_class, number);
+  one.draining = true;
   add_scattered(size_class, -static_cast<int64_t>(free_here));
-  return Drain{.size_class = best,
-               .slab = index,
-               .first_cell = size_class.base + (size_t{index} << size_class.slab_shift),
+  return Drain{.size_class = size_class.number,
+               .slab = number,
+               .first_cell = range_.base() + offset_of(size_class, number),
                .cell_bytes = size_class.cell_bytes,
-               .cells = slab.carved};
+               .cells = one.carved};
 }
 
 bool SlabHeap::end_drain(const Drain& drain) {
   SizeClass& size_class = classes_[drain.size_class];
   const SpinLockGuard guard(size_class.lock);
-  Slab& slab = size_class.slabs[drain.slab];
-  slab.draining = false;
-  if (slab.used != 0) {
-    add_scattered(size_class, static_cast<int64_t>((size_class.cells_per_slab - slab.used) * size_class.cell_bytes));
+  Slab& one = slab(drain.slab);
+  one.draining = false;
+  if (one.used != 0) {
+    add_scattered(size_class, static_cast<int64_t>((size_class.cells_per_slab - one.used) * size_class.cell_bytes));
   }
   relist(size_class, drain.slab);
-  return slab.used == 0;
+  return one.used == 0;
 }
 
 }  // namespace ragfs
