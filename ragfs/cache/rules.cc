@@ -32,6 +32,9 @@ constexpr std::array<RuleInfo, kRuleCount> kRules{{
      "A mutation that made parents on the way affects the listing above each of them, up to the first known to exist."},
     {Rule::kNearErase, "near_erase", "3.7", "A mutation erases its keys from the near tier too."},
 
+    {Rule::kLocalEraseAfterFills, "local_erase_after_fills", "3.5",
+     "What the process keeps itself (near copies, negative entries) is erased after it was asked whether older fills "
+     "have ended; before that, a fill could still put it back and end."},
     {Rule::kStampCheck, "stamp_check", "3.3", "An object hits only if its stamp is not below the record of its path."},
     {Rule::kSubtreeCheck, "subtree_check", "3.3",
      "An object hits only if its stamp is not below any subtree record at or above its path, and none of them runs."},
@@ -44,6 +47,8 @@ constexpr std::array<RuleInfo, kRuleCount> kRules{{
      "The epoch is compared after the get, with the one that is current then."},
     {Rule::kExpiryNotRearmed, "expiry_not_rearmed", "3.6",
      "Neither a hit nor a near copy re-arms filled_at or the logical expiry."},
+    {Rule::kFilledAtBeforeBackend, "filled_at_before_backend", "3.6",
+     "filled_at is taken before the backend read, write or version check whose bytes it dates."},
     {Rule::kStatPlainEntries, "stat_plain_entries", "3.3",
      "stat is answered from a listing only for an entry that is a plain file or directory."},
     {Rule::kStatListingRecord, "stat_listing_record", "3.3",
@@ -55,6 +60,9 @@ constexpr std::array<RuleInfo, kRuleCount> kRules{{
     {Rule::kNegativeAncestors, "negative_ancestors", "3.1",
      "A mutation that made parents on the way ends the negative entries of those parents too."},
 
+    {Rule::kNegativeEpoch, "negative_epoch", "3.3",
+     "A negative entry carries its epoch and is refused in any other: it may be kept after a new epoch dropped the "
+     "records."},
     {Rule::kFillCheck, "fill_check", "3.4",
      "A fill is stored only if no record that covers it is newer than its start or running (saves a useless put)."},
     {Rule::kFillEpochAtStart, "fill_epoch_at_start", "3.4",
@@ -112,6 +120,8 @@ constexpr std::array<RuleInfo, kRuleCount> kRules{{
      "After close the first mutation writes and syncs the witness with a fresh life first, or is refused."},
     {Rule::kEpochOnIncarnation, "epoch_on_incarnation", "3.6",
      "Another provider incarnation starts a new epoch before the first answer of its connection is believed."},
+    {Rule::kEpochDropsOlderOnly, "epoch_drops_older_only", "3.6",
+     "A new epoch drops only records and marks from before it began; what is newer guards objects of its own."},
     {Rule::kClockKeptInLife, "clock_kept_in_life", "3.6",
      "The clock never restarts inside a life: a running mutation holds a value of it across a change of epoch."},
     {Rule::kRevalidate, "revalidate", "3.6",
