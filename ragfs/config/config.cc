@@ -53,10 +53,17 @@ class Validator {
       if (mount.type == "localfs" && mount.local_dir.empty()) {
         wrong(field + ".local_dir", "is missing; localfs needs the directory that is shown");
       }
-      if (mount.type != "localfs" && !mount.local_dir.empty()) {
-        wrong(field + ".local_dir", fmt::format("belongs to type localfs, not to {}", mount.type));
-      }
+      const MountConfig defaults;
+      only_for("localfs", mount, field + ".local_dir", !mount.local_dir.empty());
+      only_for("localfs", mount, field + ".sync_writes", mount.sync_writes);
+      only_for("memfs", mount, field + ".capacity_bytes", mount.capacity_bytes != defaults.capacity_bytes);
+      only_for("memfs", mount, field + ".max_entries", mount.max_entries != defaults.max_entries);
     }
+  }
+
+  // A key of another type than the mount's would be silently without effect.
+  void only_for(const std::string& type, const MountConfig& mount, const std::string& field, bool given) {
+    if (given && mount.type != type) wrong(field, fmt::format("belongs to type {}, not to {}", type, mount.type));
   }
 
   void names(const std::string& field, const std::vector<std::string>& list) {
@@ -80,6 +87,10 @@ class Validator {
       wrong(kCache + "negative.ttl_ms",
             fmt::format("{} is not allowed; 0 (off) or 100 to 1000 ms is expected", cache.negative.ttl_ms));
     }
+    const int64_t shards = cache.embedded.shards;
+    if ((shards & (shards - 1)) != 0) {
+      wrong(kCache + "embedded.shards", fmt::format("{} is not allowed; 0 or a power of two is expected", shards));
+    }
     if (cache.name_space.size() > 255) wrong(kCache + "namespace", "is longer than 255 bytes");
     names(kCache + "negative.names", cache.negative.names);
     names(kCache + "preferred_names", cache.preferred_names);
@@ -100,7 +111,7 @@ class Validator {
   }
 
   void redis() {
-    const RedisConfig& redis = config_.cache.redis;
+    const RedisSection& redis = config_.cache.redis;
     exclusive("redis.password_env", redis.password_env, redis.password_file);
     exclusive("redis.sentinel_password_env", redis.sentinel_password_env, redis.sentinel_password_file);
     if (redis.endpoints.empty()) wrong(kCache + "redis.endpoints", "is empty; name at least one server");

@@ -17,11 +17,14 @@
 namespace ragfs {
 
 struct MountConfig {
-  std::string path;           // in the tree, absolute
-  std::string type;           // localfs, memfs
-  std::string local_dir;      // localfs: the directory that is shown
-  bool cache = true;          // put the cache in front of it
-  int64_t revalidate_ms = 0;  // 0 = the backend is changed through this process alone
+  std::string path;                      // in the tree, absolute
+  std::string type;                      // localfs, memfs
+  std::string local_dir;                 // localfs: the directory that is shown
+  bool sync_writes = false;              // localfs: survive a power cut
+  uint64_t capacity_bytes = 4ULL << 30;  // memfs
+  int64_t max_entries = 4'000'000;       // memfs
+  bool cache = true;                     // put the cache in front of it
+  int64_t revalidate_ms = 0;             // 0 = the backend is changed through this process alone
 };
 
 struct NegativeConfig {
@@ -29,11 +32,14 @@ struct NegativeConfig {
   int64_t ttl_ms = 0;  // 0 = no negative entries
 };
 
-struct EmbeddedConfig {
+struct EmbeddedSection {
   uint64_t dram_bytes = 256ULL << 20;
+  int64_t max_objects = 0;  // 0 = as many as fit
+  uint64_t max_object_bytes = 16ULL << 20;
+  int64_t shards = 0;  // 0 = by memory and CPUs
 };
 
-struct RedisConfig {
+struct RedisSection {
   std::string mode = "standalone";
   std::vector<std::string> endpoints = {"redis://127.0.0.1:6379"};
   std::string username;
@@ -49,7 +55,7 @@ struct RedisConfig {
   bool tls_insecure_skip_verify = false;
 };
 
-struct MooncakeConfig {
+struct MooncakeSection {
   std::string local_hostname = "127.0.0.1";
   std::string metadata_server = "http://127.0.0.1:8080/metadata";
   std::string master_server_addr = "127.0.0.1:50051";
@@ -60,7 +66,7 @@ struct MooncakeConfig {
   int64_t replica_num = 2;
 };
 
-struct YuanrongConfig {
+struct YuanrongSection {
   std::string host = "127.0.0.1";
   int64_t port = 31501;
   int64_t connect_timeout_ms = 5000;
@@ -85,10 +91,10 @@ struct CacheConfig {
   uint64_t near_cache_bytes = 64ULL << 20;
   int64_t default_ttl_seconds = 0;
   std::string verify_dram = "sample";
-  EmbeddedConfig embedded;
-  RedisConfig redis;
-  MooncakeConfig mooncake;
-  YuanrongConfig yuanrong;
+  EmbeddedSection embedded;
+  RedisSection redis;
+  MooncakeSection mooncake;
+  YuanrongSection yuanrong;
 
   // The deadline of one provider call, with the default of the provider filled in.
   int64_t effective_operation_timeout_ms() const;

@@ -24,6 +24,17 @@ const Section& mount_fields() {
           field("local_dir", &MountConfig::local_dir)
               .says("localfs: the directory of this machine that is shown. It must exist.")
               .is_host_path(),
+          field("sync_writes", &MountConfig::sync_writes)
+              .says(
+                  "localfs: bring every whole-file write to the disk before it is answered, so that a power cut loses "
+                  "nothing. Much slower."),
+          field("capacity_bytes", &MountConfig::capacity_bytes)
+              .says("memfs: bytes of all files and names together.")
+              .in("bytes")
+              .between(4096, kTiB),
+          field("max_entries", &MountConfig::max_entries)
+              .says("memfs: most files and directories.")
+              .between(1, 1'000'000'000),
           field("cache", &MountConfig::cache).says("Put the cache in front of this mount."),
           field("revalidate_ms", &MountConfig::revalidate_ms)
               .says("Check cached objects older than this against the backend, for directories that others change too. "
@@ -49,14 +60,24 @@ const Section& negative_fields() {
 }
 
 const Section& embedded_fields() {
-  static const Section spec{"Provider `embedded`: the cache lives in this process.",
-                            {
-                                field("dram_bytes", &EmbeddedConfig::dram_bytes)
-                                    .says("Memory for cached objects.")
-                                    .in("bytes")
-                                    .between(1 << 20, kTiB),
-                            },
-                            {}};
+  static const Section spec{
+      "Provider `embedded`: the cache lives in this process.",
+      {
+          field("dram_bytes", &EmbeddedSection::dram_bytes)
+              .says("Memory for cached objects.")
+              .in("bytes")
+              .between(1 << 20, kTiB / 2),
+          field("max_objects", &EmbeddedSection::max_objects).says("Most objects; 0: as many as fit.").between(0, 1e12),
+          field("max_object_bytes", &EmbeddedSection::max_object_bytes)
+              .says("Largest object; never more than an eighth of dram_bytes.")
+              .in("bytes")
+              .between(1024, 1 << 30),
+          field("shards", &EmbeddedSection::shards)
+              .says("Parts with a lock of their own, a power of two; 0: by memory "
+                    "and CPUs.")
+              .between(0, 256),
+      },
+      {}};
   return spec;
 }
 
@@ -64,29 +85,29 @@ const Section& redis_fields() {
   static const Section spec{
       "Provider `redis`.",
       {
-          field("mode", &RedisConfig::mode)
+          field("mode", &RedisSection::mode)
               .says("How the servers are arranged.")
               .one_of({"standalone", "sentinel", "cluster"}),
-          field("endpoints", &RedisConfig::endpoints)
+          field("endpoints", &RedisSection::endpoints)
               .says("Servers (sentinel: the Sentinels; cluster: some nodes); rediss:// uses TLS."),
-          field("username", &RedisConfig::username).says("ACL user; empty for none."),
-          field("password_env", &RedisConfig::password_env)
+          field("username", &RedisSection::username).says("ACL user; empty for none."),
+          field("password_env", &RedisSection::password_env)
               .says("Name of the environment variable that holds the password."),
-          field("password_file", &RedisConfig::password_file).says("File that holds the password.").is_host_path(),
-          field("master_name", &RedisConfig::master_name).says("sentinel: the name of the primary."),
-          field("sentinel_username", &RedisConfig::sentinel_username).says("ACL user at the Sentinels."),
-          field("sentinel_password_env", &RedisConfig::sentinel_password_env)
+          field("password_file", &RedisSection::password_file).says("File that holds the password.").is_host_path(),
+          field("master_name", &RedisSection::master_name).says("sentinel: the name of the primary."),
+          field("sentinel_username", &RedisSection::sentinel_username).says("ACL user at the Sentinels."),
+          field("sentinel_password_env", &RedisSection::sentinel_password_env)
               .says("Environment variable with the Sentinels' password."),
-          field("sentinel_password_file", &RedisConfig::sentinel_password_file)
+          field("sentinel_password_file", &RedisSection::sentinel_password_file)
               .says("File with the Sentinels' password.")
               .is_host_path(),
-          field("db", &RedisConfig::db).says("Database number; 0 in a cluster.").between(0, 1023),
-          field("pool_size", &RedisConfig::pool_size).says("Most connections.").between(1, 1024),
-          field("connect_timeout_ms", &RedisConfig::connect_timeout_ms)
+          field("db", &RedisSection::db).says("Database number; 0 in a cluster.").between(0, 1023),
+          field("pool_size", &RedisSection::pool_size).says("Most connections.").between(1, 1024),
+          field("connect_timeout_ms", &RedisSection::connect_timeout_ms)
               .says("Longest wait for a connection.")
               .in("ms")
               .between(1, 60'000),
-          field("tls_insecure_skip_verify", &RedisConfig::tls_insecure_skip_verify)
+          field("tls_insecure_skip_verify", &RedisSection::tls_insecure_skip_verify)
               .says("Do not check the server's certificate. For tests."),
       },
       {{"password", std::string(kNoSecret) + "password_env) or a file (password_file)"},
@@ -98,25 +119,27 @@ const Section& mooncake_fields() {
   static const Section spec{
       "Provider `mooncake`: a Mooncake Store.",
       {
-          field("local_hostname", &MooncakeConfig::local_hostname).says("Name of this machine in the cluster."),
-          field("metadata_server", &MooncakeConfig::metadata_server)
+          field("local_hostname", &MooncakeSection::local_hostname).says("Name of this machine in the cluster."),
+          field("metadata_server", &MooncakeSection::metadata_server)
               .says("Address of the metadata server.")
               .not_empty(),
-          field("master_server_addr", &MooncakeConfig::master_server_addr).says("host:port of the master.").not_empty(),
-          field("protocol", &MooncakeConfig::protocol)
+          field("master_server_addr", &MooncakeSection::master_server_addr)
+              .says("host:port of the master.")
+              .not_empty(),
+          field("protocol", &MooncakeSection::protocol)
               .says("Transport; rdma and ub need a device, tcp is never used "
                     "in their place.")
               .one_of({"tcp", "rdma", "ub"}),
-          field("device_name", &MooncakeConfig::device_name).says("rdma, ub: the device."),
-          field("global_segment_size", &MooncakeConfig::global_segment_size)
+          field("device_name", &MooncakeSection::device_name).says("rdma, ub: the device."),
+          field("global_segment_size", &MooncakeSection::global_segment_size)
               .says("Memory that this process gives to the store.")
               .in("bytes")
               .between(0, kTiB),
-          field("local_buffer_size", &MooncakeConfig::local_buffer_size)
+          field("local_buffer_size", &MooncakeSection::local_buffer_size)
               .says("Memory for transfers.")
               .in("bytes")
               .between(1 << 20, kTiB),
-          field("replica_num", &MooncakeConfig::replica_num).says("Copies of an object.").between(1, 16),
+          field("replica_num", &MooncakeSection::replica_num).says("Copies of an object.").between(1, 16),
       },
       {}};
   return spec;
@@ -125,13 +148,13 @@ const Section& mooncake_fields() {
 const Section& yuanrong_fields() {
   static const Section spec{"Provider `yuanrong`: an openYuanrong DataSystem worker.",
                             {
-                                field("host", &YuanrongConfig::host).says("Address of the worker.").not_empty(),
-                                field("port", &YuanrongConfig::port).says("Its port.").between(1, 65535),
-                                field("connect_timeout_ms", &YuanrongConfig::connect_timeout_ms)
+                                field("host", &YuanrongSection::host).says("Address of the worker.").not_empty(),
+                                field("port", &YuanrongSection::port).says("Its port.").between(1, 65535),
+                                field("connect_timeout_ms", &YuanrongSection::connect_timeout_ms)
                                     .says("Longest wait for a connection.")
                                     .in("ms")
                                     .between(1, 60'000),
-                                field("request_timeout_ms", &YuanrongConfig::request_timeout_ms)
+                                field("request_timeout_ms", &YuanrongSection::request_timeout_ms)
                                     .says("Longest wait of the SDK for one request.")
                                     .in("ms")
                                     .between(1, 60'000),
@@ -191,7 +214,7 @@ const Section& cache_fields() {
     s.fields = {
         field("enabled", &CacheConfig::enabled).says("Use a cache at all."),
         field("provider", &CacheConfig::provider)
-            .says("Where cached objects are kept.")
+            .says("Where cached objects are kept; `disabled`: nowhere, as with enabled: false.")
             .one_of({"embedded", "redis", "mooncake", "yuanrong", "disabled"}),
         field("failure_mode", &CacheConfig::failure_mode)
             .says("When the provider fails: `bypass` goes on without it, `strict` answers an error.")

@@ -53,6 +53,9 @@ const std::vector<Row>& rows() {
       {cache + "default_ttl_seconds", "3600", "3600", "1.5", "1.5 is not allowed; an integer", ""},
       {cache + "verify_dram", "off", "off", "never", "one of off, sample, always is expected", ""},
       {cache + "embedded.dram_bytes", "8MiB", "8388608", "1KiB", "1KiB is not allowed; a size from 1048576", ""},
+      {cache + "embedded.max_objects", "1000", "1000", "-1", "an integer from 0 to 1000000000000", ""},
+      {cache + "embedded.max_object_bytes", "4MiB", "4194304", "1", "a size from 1024", ""},
+      {cache + "embedded.shards", "8", "8", "3", "3 is not allowed; 0 or a power of two", ""},
       {redis + "mode", "cluster", "cluster", "singleton", "one of standalone, sentinel, cluster", ""},
       {redis + "endpoints", "[\"rediss://h:1\"]", "[\"rediss://h:1\"]", "[\"h:1\"]",
        "\"h:1\" is not allowed in it; redis://HOST:PORT", ""},
@@ -87,6 +90,9 @@ const std::vector<Row>& rows() {
       {"storage.agfs.mounts[0].path", "/x", "\"/x\"", "x", "an absolute path of the tree", ""},
       {"storage.agfs.mounts[0].type", "memfs", "memfs", "s3", "one of localfs, memfs is expected", ""},
       {"storage.agfs.mounts[0].local_dir", "/srv", "\"/srv\"", "[]", "a list is not allowed", ""},
+      {"storage.agfs.mounts[0].sync_writes", "true", "true", "2", "true or false", ""},
+      {"storage.agfs.mounts[0].capacity_bytes", "1MiB", "1048576", "12", "a size from 4096", ""},
+      {"storage.agfs.mounts[0].max_entries", "10", "10", "0", "an integer from 1", ""},
       {"storage.agfs.mounts[0].cache", "false", "false", "maybe", "true or false", ""},
       {"storage.agfs.mounts[0].revalidate_ms", "1000", "1000", "-1", "an integer from 0 to 86400000 (ms)", ""},
   };
@@ -99,10 +105,11 @@ std::string document(const Row& row, const std::string& value) {
   const std::string mounts_prefix = "storage.agfs.mounts[0].";
   if (row.path.starts_with(mounts_prefix)) {
     std::string out = "storage:\n  agfs:\n    mounts:\n      - ";
-    const bool local = key == "local_dir";
+    const bool local = key == "local_dir" || key == "sync_writes";
     out += fmt::format("{}: {}\n", key, value);
     if (key != "path") out += "        path: /m\n";
     if (key != "type") out += local ? "        type: localfs\n" : "        type: memfs\n";
+    if (key == "sync_writes") out += "        local_dir: /srv\n";
     return out;
   }
   std::string out;

@@ -25,7 +25,7 @@ std::string source_text(const std::string& name) {
 }
 
 TEST(ConfigSchema, TheCopyInTheTreeIsWhatTheTableMakes) {
-  EXPECT_EQ(source_text("ragfs/config/schema.json"), config_schema_json())
+  EXPECT_TRUE(source_text("ragfs/config/schema.json") == config_schema_json())
       << "run: build/debug/ragfs config schema > ragfs/config/schema.json";
 }
 
@@ -63,7 +63,7 @@ TEST(ConfigPage, ListsEveryKey) {
   const std::string begin = "<!-- keys: made by `ragfs config keys` -->\n";
   const size_t at = page.find(begin);
   ASSERT_NE(at, std::string::npos);
-  EXPECT_EQ(page.substr(at + begin.size()), config_as_markdown())
+  EXPECT_TRUE(page.substr(at + begin.size()) == config_as_markdown())
       << "replace what follows the marker by the output of: build/debug/ragfs config keys";
 }
 

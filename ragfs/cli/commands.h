@@ -1,0 +1,133 @@
+// The commands of the program, one function each. app.cc parses the command line into these option structs.
+//
+// Every function prints its answer (JSON with --json) and its errors through the session's console and returns the exit
+// code. Thread-safety: one command at a time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ragfs/cli/exit_code.h"
+#include "ragfs/cli/session.h"
+
+namespace ragfs::cli {
+
+struct LsOptions {
+  std::string path = "/";
+  bool long_form = false;
+  bool human = false;
+};
+ExitCode run_ls(Session& session, const LsOptions& options);
+
+struct TreeCommandOptions {
+  std::string path = "/";
+  bool all = false;
+  std::optional<uint64_t> levels;
+  std::optional<uint64_t> limit;
+};
+ExitCode run_tree(Session& session, const TreeCommandOptions& options);
+
+struct CatOptions {
+  std::vector<std::string> paths;
+  uint64_t offset = 0;
+  uint64_t size = 0;  // 0 = to the end
+};
+ExitCode run_cat(Session& session, const CatOptions& options);
+
+struct StatOptions {
+  std::vector<std::string> paths;
+};
+ExitCode run_stat(Session& session, const StatOptions& options);
+
+struct GrepCommandOptions {
+  std::string pattern;
+  std::string path = "/";
+  bool ignore_case = false;
+  bool flat = false;  // do not go into sub-directories
+  uint64_t before = 0;
+  uint64_t after = 0;
+  uint64_t context = 0;  // both sides
+  std::optional<uint64_t> limit;
+  std::optional<uint64_t> levels;
+  std::string exclude;
+};
+ExitCode run_grep(Session& session, const GrepCommandOptions& options);
+
+struct GlobCommandOptions {
+  std::string pattern;
+  std::string path = "/";
+  bool all = false;
+  std::optional<uint64_t> limit;
+  std::optional<uint64_t> levels;
+};
+ExitCode run_glob(Session& session, const GlobCommandOptions& options);
+
+struct WriteOptions {
+  std::string path;
+  std::optional<std::string> text;  // else from_file, else standard input
+  std::string from_file;
+  bool append = false;
+  bool create_new = false;
+  std::optional<uint64_t> offset;  // overwrite in place from here
+  bool parents = false;
+};
+ExitCode run_write(Session& session, const WriteOptions& options);
+
+struct RmOptions {
+  std::vector<std::string> paths;
+  bool recursive = false;
+  bool force = false;  // what is not there is fine
+};
+ExitCode run_rm(Session& session, const RmOptions& options);
+
+struct MvOptions {
+  std::string from;
+  std::string to;
+};
+ExitCode run_mv(Session& session, const MvOptions& options);
+
+struct CpOptions {
+  std::string from;
+  std::string to;
+  bool recursive = false;
+};
+ExitCode run_cp(Session& session, const CpOptions& options);
+
+struct MkdirOptions {
+  std::vector<std::string> paths;
+  bool parents = false;
+};
+ExitCode run_mkdir(Session& session, const MkdirOptions& options);
+
+struct TouchOptions {
+  std::vector<std::string> paths;
+};
+ExitCode run_touch(Session& session, const TouchOptions& options);
+
+ExitCode run_cache_stats(Session& session);
+ExitCode run_cache_switch(Session& session, bool on);
+ExitCode run_cache_flush(Session& session);
+ExitCode run_cache_invalidate(Session& session, const std::string& path);
+
+// `file` "" = the configuration of the session.
+ExitCode run_config_check(Session& session, const std::string& file);
+ExitCode run_config_show(Session& session);
+ExitCode run_config_schema(Session& session);
+ExitCode run_config_keys(Session& session);
+
+ExitCode run_doctor(Session& session);
+
+struct TourOptions {
+  uint64_t max_files = 100'000;
+  uint64_t max_bytes = 1ULL << 30;
+};
+ExitCode run_tour(Session& session, const TourOptions& options);
+
+ExitCode run_version(Session& session);
+
+// Reads command lines from standard input until its end or `exit`.
+ExitCode run_shell(Session& session);
+
+}  // namespace ragfs::cli

@@ -1,0 +1,96 @@
+// cache stats, on, off, flush, invalidate: the cache of this process.
+#include <fmt/format.h>
+
+#include "ragfs/cli/command_support.h"
+#include "ragfs/cli/commands.h"
+#include "ragfs/cli/text.h"
+
+namespace ragfs::cli {
+namespace {
+
+// One run of the program is one process: what is done to its cache ends with it.
+constexpr std::string_view kOwnProcess =
+    "this is the cache of this very process, which ends now; use `ragfs shell` to see it work";
+
+void note_own_process(Session& session, std::string_view command) {
+  if (!session.in_shell() && !session.console().json())
+    session.console().err(fmt::format("ragfs: {}: note: {}\n", command, kOwnProcess));
+}
+
+ExitCode report_done(Session& session, std::string_view command, const Result<void>& done, std::string_view what) {
+  if (!done) return session.console().report(command, done.error());
+  note_own_process(session, command);
+  if (session.console().json()) {
+    session.console().line(JsonWriter().begin_object().field("done", what).end_object().text());
+  } else {
+    session.console().line(what);
+  }
+  return ExitCode::ok;
+}
+
+void print_stats(Console& console, const CacheReport& report) {
+  const uint64_t asked = report.hits + report.misses;
+  console.line(fmt::format("cache       {}", !report.configured ? "none: no mount has one"
+                                             : report.on        ? console.styled(Style::good, "on")
+                                                                : console.styled(Style::warn, "off")));
+  if (!report.configured) return;
+  console.line(fmt::format("provider    {} (breaker {})", report.provider, report.state));
+  console.line(asked == 0 ? std::string("hit rate    - (nothing was asked yet)")
+                          : fmt::format("hit rate    {:.1f}% ({} of {})",
+                                        100.0 * static_cast<double>(report.hits) / static_cast<double>(asked),
+                                        grouped(report.hits), grouped(asked)));
+  for (const auto& [name, value] : report.counters) {
+    if (value != 0) console.line(fmt::format("  {:<32} {:>14}", name, grouped(value)));
+  }
+  for (const ProviderMetric& metric : report.provider_metrics) {
+    console.line(fmt::format("  {:<32} {:>14}", report.provider + "." + metric.name,
+                             grouped(static_cast<uint64_t>(metric.value < 0 ? 0 : metric.value))));
+  }
+}
+
+}  // namespace
+
+ExitCode run_cache_stats(Session& session) {
+  return with_instance(session, "cache stats", [&](Instance& instance, const Context&) {
+    const CacheReport report = instance.cache_report();
+    Console& console = session.console();
+    if (!console.json()) {
+      print_stats(console, report);
+      note_own_process(session, "cache stats");
+      return ExitCode::ok;
+    }
+    JsonWriter json;
+    json.begin_object().field("configured", report.configured).field("on", report.on);
+    json.field("provider", report.provider).field("breaker", report.state);
+    json.field("hits", report.hits).field("misses", report.misses).field("scope", "process");
+    json.key("counters").begin_object();
+    for (const auto& [name, value] : report.counters) json.field(name, value);
+    json.end_object().key("provider_metrics").begin_object();
+    for (const ProviderMetric& metric : report.provider_metrics) json.field(metric.name, metric.value);
+    console.line(json.end_object().end_object().text());
+    return ExitCode::ok;
+  });
+}
+
+ExitCode run_cache_switch(Session& session, bool on) {
+  const std::string_view command = on ? "cache on" : "cache off";
+  return with_instance(session, command, [&](Instance& instance, const Context&) {
+    return report_done(session, command, instance.set_cache_on(on), on ? "cache is on" : "cache is off");
+  });
+}
+
+ExitCode run_cache_flush(Session& session) {
+  return with_instance(session, "cache flush", [&](Instance& instance, const Context&) {
+    return report_done(session, "cache flush", instance.flush_cache(), "cache is empty");
+  });
+}
+
+ExitCode run_cache_invalidate(Session& session, const std::string& typed) {
+  return with_path(session, "cache invalidate", typed, [&](Instance& instance, const Context&, PathView path) {
+    const auto done = instance.invalidate(path);
+    return report_done(session, "cache invalidate", done,
+                       fmt::format("{} and all below it will be read anew", session.console().name(path.text())));
+  });
+}
+
+}  // namespace ragfs::cli

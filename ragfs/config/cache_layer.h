@@ -1,0 +1,74 @@
+// CacheLayer: the cache of an Instance: its provider, its coherence domain and the wrappers around cached mounts.
+//
+// For: Instance, which asks it to wrap each backend and hands the operator's commands on. Not for: the protocol of the
+// cache (cache/). Thread-safety: wrap() is for the start, on one thread; the rest may be called from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ragfs/base/context.h"
+#include "ragfs/base/error.h"
+#include "ragfs/base/path.h"
+#include "ragfs/cache/provider.h"
+#include "ragfs/config/config.h"
+#include "ragfs/fs/file_system.h"
+
+namespace ragfs {
+
+class CachedFileSystem;
+class CoherenceDomain;
+
+struct CacheReport {
+  bool configured = false;  // there is a cache at all
+  bool on = false;          // and it is in use
+  std::string provider;
+  std::string state;  // "closed", "open", "probing": of the circuit breaker
+  std::vector<std::pair<std::string, uint64_t>> counters;
+  std::vector<ProviderMetric> provider_metrics;
+  uint64_t hits = 0;
+  uint64_t misses = 0;
+};
+
+class CacheLayer {
+ public:
+  // Errors: config (a provider that is unknown or not in this build); those of the provider, in strict mode only: in
+  // bypass mode a provider that cannot be started is replaced by none, and `warnings` says so.
+  static Result<std::unique_ptr<CacheLayer>> open(const Config& config, std::vector<std::string>& warnings);
+  ~CacheLayer();
+  CacheLayer(const CacheLayer&) = delete;
+  CacheLayer& operator=(const CacheLayer&) = delete;
+
+  // The backend with the cache in front of it. A mount that wants no cache is wrapped all the same (its mutations count
+  // for others that show the same data). Errors: config.
+  Result<std::shared_ptr<FileSystem>> wrap(const MountConfig& mount, const Path& path,
+                                           std::shared_ptr<FileSystem> backend, bool wants_cache);
+
+  CacheReport report() const;
+  // Off: reads ask the backends and nothing is stored; mutations are recorded all the same.
+  void set_on(bool on);
+  void flush();
+  Result<void> invalidate(PathView path);
+  Result<void> check(Deadline deadline);
+  Result<void> close(Deadline deadline);
+
+ private:
+  struct Mount {
+    Path path;
+    std::shared_ptr<CachedFileSystem> cached;
+    bool wants_cache = false;
+  };
+  explicit CacheLayer(const CacheConfig& config) : config_(config) {}
+
+  const CacheConfig config_;
+  std::shared_ptr<CacheProvider> provider_;
+  std::shared_ptr<CoherenceDomain> domain_;
+  std::vector<Mount> mounts_;
+  std::atomic<bool> on_{true};
+};
+
+}  // namespace ragfs

@@ -1,0 +1,65 @@
+// Instance: a running RAGFS, put together from a Config.
+//
+// Opens every backend, joins the mounts to one tree, puts the cache before those that want it, and statistics and path
+// locks around all of it. Interfaces (CLI, server, Python) own one Instance and call fs(). Not for: deciding anything
+// about a single call. Thread-safety: all methods but close() may be called from any thread at any time; fs() and what
+// it returns may be used until close() is called.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ragfs/base/context.h"
+#include "ragfs/base/error.h"
+#include "ragfs/base/path.h"
+#include "ragfs/config/cache_layer.h"
+#include "ragfs/config/config.h"
+#include "ragfs/fs/file_system.h"
+
+namespace ragfs {
+
+struct MountStatus {
+  std::string path;
+  std::string type;
+  std::string detail;   // what the operator knows it by: the directory
+  bool cached = false;  // a cache is in use in front of it
+};
+
+class Instance {
+ public:
+  // Errors: config (a provider that is unknown or not in this build, a directory that does not exist, ...); in strict
+  // mode those of a provider that cannot be started.
+  static Result<std::unique_ptr<Instance>> open(const Config& config);
+  // Closes, when that has not been done.
+  ~Instance();
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+
+  FileSystem& fs();
+  const Config& config() const;
+  std::vector<MountStatus> mounts() const;
+  // What the operator should know and that was no reason not to start.
+  const std::vector<std::string>& warnings() const;
+
+  CacheReport cache_report() const;
+  // Off: reads ask the backends and nothing is stored; mutations are recorded all the same, so that turning it on again
+  // serves nothing stale. Errors: not_supported without a cache.
+  Result<void> set_cache_on(bool on);
+  // Refuses every object that was cached until now. Errors: not_supported without a cache.
+  Result<void> flush_cache();
+  // The same for `path` and all below it. Errors: not_supported without a cache; timeout.
+  Result<void> invalidate(PathView path);
+  // Asks the provider whether it works. Errors: not_supported without a cache; those of the provider.
+  Result<void> check_provider(Deadline deadline);
+
+  // Ends work in flight within the deadline, then takes everything down in order. Final and idempotent.
+  Result<void> close(Deadline deadline);
+
+ private:
+  struct Parts;
+  explicit Instance(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace ragfs
