@@ -5,6 +5,10 @@
 #include <filesystem>
 
 #include "ragfs/config/factories.h"
+#include "ragfs/fs/agfs_view.h"
+#include "ragfs/fs/mount_table.h"
+#include "ragfs/fs/path_lock_file_system.h"
+#include "ragfs/fs/stats_file_system.h"
 
 namespace ragfs {
 namespace {
@@ -32,12 +36,16 @@ struct Instance::Parts {
   std::vector<std::string> warnings;
   std::unique_ptr<CacheLayer> cache;  // nullptr without a cache
   std::vector<MountStatus> mounts;
+  std::shared_ptr<MountTable> table = std::make_shared<MountTable>();
+  std::shared_ptr<PathLocks> locks;
   std::shared_ptr<FileSystem> top;
   bool closed = false;
 
   // Two mounts that show one directory through different roots would cache it under two identities.
   bool may_cache(size_t index);
   Result<void> open_mount(size_t index);
+  // Statistics and path locks around the tree of mounts.
+  Result<void> build_top();
 };
 
 bool Instance::Parts::may_cache(size_t index) {
@@ -72,8 +80,23 @@ Result<void> Instance::Parts::open_mount(size_t index) {
     if (!wrapped) return failed(wrapped.error());
     file_system = std::move(*wrapped);
   }
+  auto counted = std::make_shared<StatsFileSystem>(std::move(file_system));
+  if (auto mounted = table->mount(*path, std::move(counted)); !mounted) return failed(mounted.error());
   mounts.push_back({path->text(), mount.type, mount.local_dir, cached});
-  top = std::move(file_system);
+  return {};
+}
+
+Result<void> Instance::Parts::build_top() {
+  PathLocksConfig lock_config;
+  lock_config.expire_ms = static_cast<int64_t>(config.pathlock.lock_expire_secs * 1000);
+  if (auto valid = lock_config.validate(); !valid) return valid;
+  locks = std::make_shared<PathLocks>(lock_config);
+  AutoLockConfig auto_locks;
+  auto_locks.timeout_ms = static_cast<int64_t>(config.pathlock.lock_timeout_secs * 1000);
+  auto counted =
+      std::make_shared<StatsFileSystem>(std::make_shared<PathLockFileSystem>(table, locks, std::move(auto_locks)));
+  // With a virtual root outermost: a tree whose only mount is at /local can be listed from /.
+  top = std::make_shared<AgfsView>(std::move(counted), table);
   return {};
 }
 
@@ -97,6 +120,7 @@ Result<std::unique_ptr<Instance>> Instance::open(const Config& config) {
   for (size_t i = 0; i < config.mounts.size(); ++i) {
     if (auto opened = parts->open_mount(i); !opened) return std::unexpected(opened.error());
   }
+  if (auto built = parts->build_top(); !built) return std::unexpected(built.error());
   return std::unique_ptr<Instance>(new Instance(std::move(parts)));
 }
 
