@@ -21,7 +21,7 @@ struct Options {
 };
 
 // Reads the command line; ends the program with a message when it is wrong. Pins the main thread to one CPU, which
-// threads made later inherit unless they call unpin_thread().
+// threads made later inherit unless they pin themselves elsewhere.
 Options start(int argc, char** argv);
 
 void pin_thread(int cpu);

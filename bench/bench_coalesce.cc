@@ -1,0 +1,57 @@
+// 1,000 readers of one cold key over a backend that takes 20 ms: how many reads reach it, and how long readers wait.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "ragfs/backends/mem/mem_file_system.h"
+#include "slow_file_system.h"
+#include "stack.h"
+#include "support.h"
+
+int main(int argc, char** argv) {
+  using namespace ragfs;
+  using namespace ragfs::bench;
+  const Options options = start(argc, argv);
+  constexpr int kReaders = 1'000;
+  constexpr int64_t kBackendMs = 20;
+  const int rounds = options.quick ? 5 : 25;
+  auto memory = MemFileSystem::open({});
+  if (!memory) return 1;
+  auto slow = std::make_shared<SlowFileSystem>(std::shared_ptr<FileSystem>(*std::move(memory)), kBackendMs);
+  Stack stack = Stack::cached_over(slow, uint64_t{64} << 20);
+  const Context ctx;
+  std::vector<double> p99_ms;
+  std::vector<double> reads;
+  for (int round = 0; round < rounds; ++round) {
+    const std::string path = fmt::format("/cold{}", round);
+    (void)slow->inner().write(ctx, PathView::from_normal(path), std::string(4096, 'v'), 0, WriteFlag::create);
+    const uint64_t before = slow->reads();
+    std::vector<double> waits_ms(kReaders);
+    std::barrier all_ready(kReaders);
+    {
+      std::vector<std::jthread> readers;
+      for (int i = 0; i < kReaders; ++i) {
+        readers.emplace_back([&, i] {
+          pin_thread_to_nth(static_cast<size_t>(i) % cpu_count());
+          all_ready.arrive_and_wait();
+          const int64_t start_ns = now_ns();
+          if (!stack.top->read(ctx, PathView::from_normal(path), 0, 0)) std::abort();
+          waits_ms[static_cast<size_t>(i)] = static_cast<double>(now_ns() - start_ns) / 1e6;
+        });
+      }
+    }
+    p99_ms.push_back(percentile(waits_ms, 0.99));
+    reads.push_back(static_cast<double>(slow->reads() - before));
+  }
+  Report report("coalesce");
+  report.add("readers", kReaders);
+  report.add("backend_reads", percentile(reads, 1.0));
+  report.add("backend_ms", static_cast<double>(kBackendMs));
+  report.add("p99_ms", median(p99_ms));
+  report.add("ratio_p99", median(p99_ms) / static_cast<double>(kBackendMs));
+  report.print();
+}
