@@ -12,9 +12,9 @@
 #include <cstdlib>
 #include <memory>
 
+#include "bench/support.h"
 #include "ragfs/base/hash.h"
 #include "ragfs/providers/embedded/embedded_provider.h"
-#include "support.h"
 
 namespace ragfs::bench {
 namespace {
@@ -82,11 +82,7 @@ Decade measure(uint32_t objects, int passes, MissingLoad& load) {
   return result;
 }
 
-}  // namespace
-}  // namespace ragfs::bench
-
-int main(int argc, char** argv) {
-  using namespace ragfs::bench;
+int run(int argc, char** argv) {
   const Options options = start(argc, argv);
   Report report("scale");
   double worst_bytes = 0;
@@ -117,3 +113,8 @@ int main(int argc, char** argv) {
   report.print();
   return 0;
 }
+
+}  // namespace
+}  // namespace ragfs::bench
+
+int main(int argc, char** argv) { return ragfs::bench::run(argc, argv); }

@@ -12,9 +12,9 @@
 #include <memory>
 #include <thread>
 
+#include "bench/support.h"
 #include "ragfs/base/hash.h"
 #include "ragfs/store/memory/memory_tier.h"
-#include "support.h"
 
 namespace ragfs::bench {
 namespace {
@@ -129,11 +129,7 @@ double hits_per_s_2(const Cache& cache, const std::array<Draws, 2>& draws) {
   return rate;
 }
 
-}  // namespace
-}  // namespace ragfs::bench
-
-int main(int argc, char** argv) {
-  using namespace ragfs::bench;
+int run(int argc, char** argv) {
   const Options options = start(argc, argv);
   const int passes = options.quick ? 7 : 31;
   const size_t draws_per_pass = options.quick ? 500'000 : 2'000'000;
@@ -162,3 +158,8 @@ int main(int argc, char** argv) {
   report.print();
   return 0;
 }
+
+}  // namespace
+}  // namespace ragfs::bench
+
+int main(int argc, char** argv) { return ragfs::bench::run(argc, argv); }

@@ -1,4 +1,4 @@
-#include "support.h"
+#include "bench/support.h"
 
 #include <fmt/format.h>
 #include <sched.h>

@@ -9,7 +9,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(ragfs_flags INTERFACE -Wthread-safety -Wthread-safety-beta)
 else()
   # GCC 12 reports std::string's own memcpy at -O3 (its bug 105651).
-  target_compile_options(ragfs_flags INTERFACE -Wno-restrict)
+  target_compile_options(ragfs_flags INTERFACE $<$<CONFIG:Release>:-Wno-restrict>)
 endif()
 if(RAGFS_TEST_HOOKS)
   target_compile_definitions(ragfs_flags INTERFACE RAGFS_TEST_HOOKS)

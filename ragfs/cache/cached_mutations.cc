@@ -217,9 +217,12 @@ Result<void> CachedFileSystem::replace(const Context& ctx, PathView from, PathVi
 void CachedFileSystem::plan_missing_ancestors(const Context& ctx, PathView path, const Target& target,
                                               MutationPlan& plan) const {
   if (path.is_root()) return;
+  const Target above(*this, path.parent());
+  // A removal of the parent that timed out may still land; other mutations are kept away from it by the lock.
+  const bool may_vanish = domain_->observe_for(above.at, ObjectKind::listing, 0).running();
   const Result<FileInfo> parent = backend_->stat(ctx, path.parent());
   // One that exists as a directory proves that all above it do.
-  if (parent && parent->is_dir()) return;
+  if (parent && parent->is_dir() && !may_vanish) return;
   plan.affect_ancestors(target.identity_path());
 }
 

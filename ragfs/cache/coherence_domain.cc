@@ -219,11 +219,13 @@ int64_t CoherenceDomain::age_ns(const EnvelopeInfo& info) const {
 }
 
 std::optional<CoherenceDomain::Fill> CoherenceDomain::begin_fill() {
-  // Before the registration: whoever finds this fill registered knows that it began no later.
+  // Before the registration: whoever finds this fill registered knows that it began no later. And the epoch before the
+  // start value: a fill of a new epoch then starts at or above every record that went with the old one.
   const int64_t began_ns = now_ns();
+  const uint64_t current = epoch();
   const std::optional<FillRegistry::Fill> fill = fills_.begin();
   if (!fill) return std::nullopt;
-  return Fill(this, *fill, epoch(), began_ns);
+  return Fill(this, *fill, current, began_ns);
 }
 
 int64_t CoherenceDomain::expiry_ns(int64_t filled_at_ns) const {
@@ -260,24 +262,29 @@ void CoherenceDomain::store(const CachePath& at, ObjectKind kind, const Fill& fi
     return;
   }
   counters_.add(CacheCounter::fill_failed);
-  if (outcome_unknown(stored.error())) mark_unknown_put(RecordPath(at.backend->root_id, at.path), kind);
+  if (outcome_unknown(stored.error())) {
+    mark_unknown_put(RecordPath(at.backend->root_id, at.path), kind, info.epoch);
+  }
 }
 
-void CoherenceDomain::mark_unknown_put(const RecordPath& record, ObjectKind kind) {
+void CoherenceDomain::mark_unknown_put(const RecordPath& record, ObjectKind kind, uint64_t epoch) {
   counters_.add(CacheCounter::unknown_put);
   if (!rule_enabled(Rule::kUnknownPutMarks)) return;
   // The late copy carries the envelope of this call, so it is refused by its own expiry at the latest then.
-  const bool expires = config_.default_ttl_ms > 0 && rule_enabled(Rule::kMarkUntilExpiry);
-  const int64_t until_ns = expires ? clock_.monotonic_ns() + config_.default_ttl_ms * kNsPerMs : INT64_MAX;
-  table_.mark(record, kind, until_ns);
+  const int64_t ttl_ns = config_.default_ttl_ms * kNsPerMs;
+  const int64_t expired_ns = ttl_ns > 0 ? clock_.monotonic_ns() + ttl_ns : INT64_MAX;
+  const int64_t until_ns = rule_enabled(Rule::kMarkUntilExpiry) ? expired_ns : clock_.monotonic_ns();
+  table_.mark(record, kind, until_ns, epoch);
   if (table_.overflowed()) new_epoch();
 }
 
 bool CoherenceDomain::known_absent(const CachePath& at) {
   if (negatives_.size() == 0) return false;
   const Observation as_file = table_.observe_exactly(at.trail(), ObjectKind::file);
-  const Observation as_listing = table_.observe_exactly(at.trail(), ObjectKind::listing);
+  const ObjectKind listing = ends_absence(ObjectKind::listing) ? ObjectKind::listing : ObjectKind::file;
+  const Observation as_listing = table_.observe_exactly(at.trail(), listing);
   const std::optional<NegativeCache::Absence> absence = negatives_.find(at.trail().self());
+  // Of another epoch: the records that would end it are gone.
   if (!absence || absence->epoch != epoch()) return false;
   if (!rule_enabled(Rule::kNegativeRecord)) return true;
   if (as_file.running() || as_listing.running()) return false;
@@ -297,9 +304,12 @@ void CoherenceDomain::new_epoch() {
   counters_.add(CacheCounter::new_epoch);
   uint64_t next = random_u64() | 1;
   while (next == epoch()) next = random_u64() | 1;
-  // First the epoch, which refuses every object, then the records that are not needed any more.
+  // First the epoch, which refuses every object, then the records that are not needed any more: those from before it.
+  // Fills and puts of the new epoch may be running already, and what refuses them must stay.
+  const uint64_t through = table_.clock();
   epoch_.store(next, std::memory_order_seq_cst);
-  table_.reset();
+  RAGFS_PAUSE_POINT("epoch.before_reset");
+  table_.reset(through, next);
   negatives_.clear();
 }
 

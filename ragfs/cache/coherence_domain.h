@@ -166,8 +166,8 @@ class CoherenceDomain {
   bool known_absent(const CachePath& at);
   void remember_absent(const CachePath& at, const Fill& fill, int64_t ttl_ms);
 
-  // A put of `record`'s key has an unknown outcome: it may land at any later time (3.5).
-  void mark_unknown_put(const RecordPath& record, ObjectKind kind);
+  // A put of `record`'s key, of an object of `epoch`, has an unknown outcome: it may land at any later time (3.5).
+  void mark_unknown_put(const RecordPath& record, ObjectKind kind, uint64_t epoch);
 
   // Refuses every object written until now.
   void new_epoch();

@@ -58,9 +58,7 @@ void MutationPlan::affect_ancestors(PathView path) {
   if (!rule_enabled(Rule::kCreatedAncestors)) return;
   for (PathView at = path; !at.is_root();) {
     at = at.parent();
-    add(at, ObjectKind::listing);
-    // What was a file there, or known to be absent, may be a directory now.
-    if (!at.is_root() && rule_enabled(Rule::kNegativeAncestors)) add(at, ObjectKind::file);
+    add(at, ObjectKind::listing);  // ends what is known of its absence too
   }
 }
 
@@ -75,6 +73,7 @@ Result<Mutation> Mutation::begin(CoherenceDomain& domain, MutationPlan plan, Dea
   if (!rule_enabled(Rule::kMutationLockHeld)) lock->release();
   if (complete) complete(plan);
   Mutation mutation(domain, std::move(plan), *std::move(lock));
+  mutation.look_for_late_calls();
   for (const AffectedObject& object : mutation.plan_.objects_) domain.table().begin(object.record, object.kind);
   RAGFS_PAUSE_POINT("mutation.marked");
   return mutation;
@@ -90,6 +89,7 @@ Mutation::Mutation(Mutation&& other) noexcept
       state_(other.state_),
       stamp_(other.stamp_),
       horizon_(other.horizon_),
+      beside_late_call_(other.beside_late_call_),
       fills_ended_(other.fills_ended_) {}
 
 Mutation::~Mutation() {
@@ -97,6 +97,19 @@ Mutation::~Mutation() {
   if (state_ == State::marked) settle();
   for (const AffectedObject& object : plan_.objects_) {
     if (object.kind != ObjectKind::subtree) domain_->settler().add(object, stamp_, horizon_, false);
+  }
+}
+
+// The lock keeps other mutations of the path away, so what still runs there now is a call that has returned and may
+// land yet. It may land after this mutation, and be let go before this mutation's put: the put would then outlive it.
+void Mutation::look_for_late_calls() {
+  if (plan_.traits_.late_apply_bound_ms == 0) return;
+  const MutationTable& table = domain_->table();
+  for (const AffectedObject& object : plan_.objects_) {
+    if (object.kind != ObjectKind::file) continue;
+    Observation seen = table.observe(object.record.trail, object.kind);
+    if (seen.running() && !seen.exact) seen = table.observe_exactly(object.record.trail, object.kind);
+    beside_late_call_ = beside_late_call_ || seen.running();
   }
 }
 
@@ -109,6 +122,7 @@ void Mutation::settle(bool may_still_land, int64_t late_apply_bound_ms) {
   RAGFS_PAUSE_POINT("mutation.before_settle");
   MutationTable& table = domain_->table();
   stamp_ = table.advance_clock();
+  RAGFS_PAUSE_POINT("mutation.clock_advanced");
   const bool stays_running =
       may_still_land && late_apply_bound_ms > 0 && rule_enabled(Rule::kUnknownBackendKeepsRunning);
   for (const AffectedObject& object : plan_.objects_) {
@@ -119,7 +133,7 @@ void Mutation::settle(bool may_still_land, int64_t late_apply_bound_ms) {
     }
     if (object.kind == ObjectKind::file) domain_->file_flights().forget(object.key);
     if (object.kind == ObjectKind::listing) domain_->listing_flights().forget(object.key);
-    if (object.kind != ObjectKind::subtree) domain_->negatives().forget(object.record.trail.self());
+    if (ends_absence(object.kind)) domain_->negatives().forget(object.record.trail.self());
   }
   if (!plan_.subtrees_.empty()) domain_->negatives().clear();
   // After the records are set: a fill that begins from here on starts at or above the stamp.
@@ -157,7 +171,7 @@ Mutation::PutOutcome Mutation::put(const NewValue& value, Deadline deadline) {
   domain_->counters().add(CacheCounter::set_failed);
   // A provider that says no (too large, full) has not been harmed: erasing the old value is all there is to do.
   if (!outcome_unknown(stored.error())) return PutOutcome::refused;
-  domain_->mark_unknown_put(RecordPath(plan_.backend_->root_id, value.path), ObjectKind::file);
+  domain_->mark_unknown_put(RecordPath(plan_.backend_->root_id, value.path), ObjectKind::file, info.epoch);
   return PutOutcome::failed;
 }
 
@@ -173,6 +187,8 @@ void Mutation::let_go(const AffectedObject& object, bool erased) {
       domain_->provider().capabilities().may_resurrect && rule_enabled(Rule::kResurrectKeepsRecords);
   if (may_return) return;
   if (fills_ended_ || !rule_enabled(Rule::kSecondErase)) {
+    // A fill that had ended by then may have remembered the path as absent after settle() forgot it.
+    if (ends_absence(object.kind)) domain_->negatives().forget(object.record.trail.self());
     domain_->table().drop(object.record.trail, object.kind, stamp_);
   } else {
     domain_->settler().add(object, stamp_, horizon_, true);
@@ -230,7 +246,8 @@ Result<void> Mutation::publish(const std::optional<NewValue>& value, Deadline de
   RAGFS_PAUSE_POINT("mutation.before_publish");
   // Asked before the puts and erases are issued: only what is issued after those fills settles the records.
   fills_ended_ = domain_->fills().all_ended_through(horizon_);
-  const PutOutcome outcome = value ? put(*value, deadline) : PutOutcome::refused;
+  const bool stores = value && !(beside_late_call_ && rule_enabled(Rule::kNoPutBesideLateCall));
+  const PutOutcome outcome = stores ? put(*value, deadline) : PutOutcome::refused;
   const bool erased = erase_all(outcome == PutOutcome::stored ? value : std::nullopt, deadline);
   publish_subtrees(deadline);
   state_ = State::published;

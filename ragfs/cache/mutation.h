@@ -91,14 +91,16 @@ class Mutation {
   bool erase_all(const std::optional<NewValue>& stored, Deadline deadline);
   void publish_subtrees(Deadline deadline);
   void let_go(const AffectedObject& object, bool erased);
+  void look_for_late_calls();
 
   CoherenceDomain* domain_;
   MutationPlan plan_;
   PathLockTable::Held lock_;
   State state_ = State::marked;
   uint64_t stamp_ = 0;
-  uint64_t horizon_ = 0;      // last fill that may still put something older than stamp_
-  bool fills_ended_ = false;  // when the erases were issued, no fill up to the horizon was running
+  uint64_t horizon_ = 0;           // last fill that may still put something older than stamp_
+  bool beside_late_call_ = false;  // when it began, an older call of its path could still land
+  bool fills_ended_ = false;       // when the erases were issued, no fill up to the horizon was running
 };
 
 }  // namespace ragfs

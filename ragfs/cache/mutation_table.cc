@@ -95,7 +95,7 @@ Observation MutationTable::observe_exactly(const PathTrail& trail, ObjectKind ki
     }
   } else {
     for (size_t i = 0; i < trail.size(); ++i) {
-      if (i + 1 == trail.size()) RAGFS_PAUSE_POINT("observe.between_leaf_and_root");
+      if (i + 2 == trail.size()) RAGFS_PAUSE_POINT("observe.between_leaf_and_root");
       seen.above.include(subtrees_.exact(trail[i]));
     }
   }
@@ -151,8 +151,8 @@ void MutationTable::record(const RecordPath& path, ObjectKind kind, uint64_t val
   end_word(word, value);
 }
 
-void MutationTable::mark(const RecordPath& path, ObjectKind kind, int64_t until_ns) {
-  table(kind).mark(name_of(path, record_id(path.trail, kind)), until_ns);
+void MutationTable::mark(const RecordPath& path, ObjectKind kind, int64_t until_ns, uint64_t epoch) {
+  table(kind).mark(name_of(path, record_id(path.trail, kind)), until_ns, epoch);
 }
 
 size_t MutationTable::expire_marks(int64_t now_ns) {
@@ -182,10 +182,10 @@ bool MutationTable::overflowed() const noexcept {
          paths_.marked() > limits_.max_marked_keys;
 }
 
-void MutationTable::reset() {
-  constexpr int64_t kAllMarks = INT64_MAX;
-  expire_marks(kAllMarks);
-  drop_all_through(clock());
+void MutationTable::reset(uint64_t through, uint64_t epoch) {
+  paths_.drop_marks_but(epoch);
+  subtrees_.drop_marks_but(epoch);
+  drop_all_through(through);
 }
 
 }  // namespace ragfs

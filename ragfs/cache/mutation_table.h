@@ -75,7 +75,8 @@ class MutationTable {
   // A record without a running mark, for ancestors that are known to be affected only afterwards.
   void record(const RecordPath& path, ObjectKind kind, uint64_t value);
 
-  void mark(const RecordPath& path, ObjectKind kind, int64_t until_ns);
+  // `epoch`: of the object whose put has an unknown outcome.
+  void mark(const RecordPath& path, ObjectKind kind, int64_t until_ns, uint64_t epoch);
   size_t expire_marks(int64_t now_ns);
   size_t marked() const { return paths_.marked() + subtrees_.marked(); }
 
@@ -90,8 +91,9 @@ class MutationTable {
   // Folds while a table is over its limit.
   void enforce_limits();
   bool overflowed() const noexcept;
-  // After a new epoch: every object is refused by its epoch, so all marks and all records that do not run may go.
-  void reset();
+  // After a new epoch: every older object is refused by its epoch, so marks of other epochs may go, and records up to
+  // `through`, the clock from before `epoch` became the current one.
+  void reset(uint64_t through, uint64_t epoch);
 
   size_t path_records() const { return paths_.size(); }
   size_t subtree_records() const { return subtrees_.size(); }

@@ -15,8 +15,16 @@
 
 #include "ragfs/base/clock.h"
 #include "ragfs/base/sync.h"
+#include "ragfs/cache/key_space.h"
+#include "ragfs/cache/rules.h"
 
 namespace ragfs {
+
+// Whether a mutation that affects an object of this kind ends what is known of its path's absence. A listing counts:
+// where a directory was made, maybe on the way to something below it, the path exists.
+inline bool ends_absence(ObjectKind kind) {
+  return kind == ObjectKind::file || (kind == ObjectKind::listing && rule_enabled(Rule::kNegativeAncestors));
+}
 
 class NegativeCache {
  public:

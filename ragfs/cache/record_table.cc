@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ragfs/base/pause_point.h"
 #include "ragfs/cache/rules.h"
 
 namespace ragfs {
@@ -92,21 +93,30 @@ void RecordTable::set(const RecordName& name, uint64_t value) {
   publish(bucket);
 }
 
-void RecordTable::mark(const RecordName& name, int64_t until_ns) {
+void RecordTable::mark(const RecordName& name, int64_t until_ns, uint64_t epoch) {
   MutexLock lock(stripe_of(name.id));
   Bucket& bucket = buckets_[index_of(name.id)];
   Record& record = find_or_add(bucket, name);
   if (record.marked_until_ns == 0) marked_.fetch_add(1, std::memory_order_relaxed);
   record.marked_until_ns = std::max(record.marked_until_ns, until_ns);
+  record.marked_epoch = epoch;
   publish(bucket);
 }
 
 size_t RecordTable::expire_marks(int64_t now_ns) {
+  return unmark_if([now_ns](const Record& at) { return at.marked_until_ns <= now_ns; });
+}
+
+void RecordTable::drop_marks_but(uint64_t epoch) {
+  unmark_if([epoch](const Record& at) { return at.marked_epoch != epoch; });
+}
+
+size_t RecordTable::unmark_if(const std::function<bool(const Record&)>& over) {
   for (size_t i = 0; i < kBuckets && marked() > 0; ++i) {
     MutexLock lock(stripes_[i % kStripes]);
     Bucket& bucket = buckets_[i];
     for (Record* at = bucket.head.get(); at != nullptr; at = at->next.get()) {
-      if (at->marked_until_ns == 0 || at->marked_until_ns > now_ns) continue;
+      if (at->marked_until_ns == 0 || !over(*at)) continue;
       at->marked_until_ns = 0;
       marked_.fetch_sub(1, std::memory_order_relaxed);
     }
@@ -179,8 +189,10 @@ size_t RecordTable::fold(size_t limit, const std::function<void(const RecordName
   const bool parent_first = rule_enabled(Rule::kFoldParentFirst);
   for (const Candidate& child : candidates) {
     if (!parent_first && drop(child.id, child.value)) ++dropped;
+    if (!parent_first) RAGFS_PAUSE_POINT("fold.between_parent_and_child");
     const std::span<const uint64_t> ancestors(child.ancestors);
     fold({ancestors.back(), ancestors.first(ancestors.size() - 1)}, child.value);
+    if (parent_first) RAGFS_PAUSE_POINT("fold.between_parent_and_child");
     if (parent_first && drop(child.id, child.value)) ++dropped;
   }
   return dropped;

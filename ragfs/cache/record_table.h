@@ -64,10 +64,13 @@ class RecordTable {
   // Sets a record without a running mark: ancestors known only afterwards, folds.
   void set(const RecordName& name, uint64_t value);
 
-  // A put of unknown outcome: the record is kept (made, if there is none) until `until_ns` or clear_marks().
-  void mark(const RecordName& name, int64_t until_ns);
+  // A put of an object of `epoch` has an unknown outcome: the record is kept (made, if there is none) until `until_ns`
+  // or drop_marks_but() with another epoch.
+  void mark(const RecordName& name, int64_t until_ns, uint64_t epoch);
   // Takes marks off that end at or before `now_ns`; the number left.
   size_t expire_marks(int64_t now_ns);
+  // Takes off the marks of every epoch but one.
+  void drop_marks_but(uint64_t epoch);
 
   // Drops the record if its value is still `value`, nothing runs and it is not marked. True when it is gone.
   bool drop(uint64_t id, uint64_t value);
@@ -92,6 +95,7 @@ class RecordTable {
     uint64_t id = 0;
     uint64_t value = 0;
     int64_t marked_until_ns = 0;  // 0 = not marked
+    uint64_t marked_epoch = 0;    // of the latest mark
     uint32_t running = 0;
     std::vector<uint64_t> ancestors;
     std::unique_ptr<Record> next;
@@ -107,6 +111,8 @@ class RecordTable {
   Record& find_or_add(Bucket& bucket, const RecordName& name);
   bool droppable(const Record& record) const;
   static void publish(Bucket& bucket);
+  // Takes off the marks for which `over` says so; the number left.
+  size_t unmark_if(const std::function<bool(const Record&)>& over);
   // Removes records of one bucket for which `gone` says so; the stripe is held.
   size_t remove_if(Bucket& bucket, const std::function<bool(const Record&)>& gone);
 

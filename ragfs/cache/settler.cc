@@ -143,7 +143,7 @@ void Settler::settle(Pending entry) {
     }
     const bool may_return =
         domain_.provider().capabilities().may_resurrect && rule_enabled(Rule::kResurrectKeepsRecords);
-    domain_.negatives().forget(entry.object.record.trail.self());
+    if (ends_absence(entry.object.kind)) domain_.negatives().forget(entry.object.record.trail.self());
     if (!may_return) table.drop(entry.object.record.trail, entry.object.kind, entry.value);
   }
   pending_count_.fetch_sub(1);
@@ -184,6 +184,7 @@ void Settler::finish_unknown(int64_t now_ns) {
     }
   }
   if (finished == 0) return;
+  RAGFS_PAUSE_POINT("settler.before_finish_unknown");
   const uint64_t value = domain_.table().advance_clock();
   for (const AffectedObject& object : objects) domain_.table().end(object.record, object.kind, value);
   const uint64_t horizon = domain_.fills().last_issued();
@@ -199,13 +200,15 @@ void Settler::expire(int64_t now_ns) {
   if (table.marked() > 0) table.expire_marks(now_ns);
   const int64_t ttl_ns = domain_.config().default_ttl_ms * kNsPerMs;
   if (ttl_ns == 0 || !domain_.provider().capabilities().may_resurrect) return;
-  if (samples_.size() < kMostSamples) samples_.push_back({now_ns, table.clock(), domain_.fills().last_issued()});
-  while (!samples_.empty()) {
-    // Fills that ran at the sample may have stored for a while after it: they must have ended a TTL ago as well. One
-    // more second covers the time between a fill's end and the next sample.
-    const Sample& oldest = samples_.front();
-    if (oldest.at_ns + ttl_ns + kExpiryEveryNs > now_ns || !domain_.fills().all_ended_through(oldest.horizon)) return;
-    table.drop_all_through(oldest.clock);
+  if (samples_.size() < kMostSamples) samples_.push_back({table.clock(), domain_.fills().last_issued(), 0});
+  for (Sample& sample : samples_) {
+    if (sample.ended_ns != 0) continue;
+    if (!domain_.fills().all_ended_through(sample.horizon)) break;
+    sample.ended_ns = now_ns;
+  }
+  // What such a fill stored, it stored before its end was seen: a TTL later it has expired.
+  while (!samples_.empty() && samples_.front().ended_ns != 0 && samples_.front().ended_ns + ttl_ns < now_ns) {
+    table.drop_all_through(samples_.front().clock);
     samples_.pop_front();
   }
 }

@@ -70,11 +70,12 @@ class Settler {
     std::vector<AffectedObject> objects;
     int64_t until_ns;
   };
-  // A point in time for providers that may resurrect: objects stored before it have expired one TTL later.
+  // A point in time for providers that may resurrect: what was stored by the fills that had begun by then has expired
+  // one TTL after the last of them ended.
   struct Sample {
-    int64_t at_ns;
     uint64_t clock;
     uint64_t horizon;
+    int64_t ended_ns;  // when all fills up to the horizon were seen to have ended; 0 = not yet
   };
 
   void run();

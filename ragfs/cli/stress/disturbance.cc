@@ -13,7 +13,11 @@
 namespace ragfs::stress {
 namespace {
 
-constexpr std::array<std::string_view, 18> kPoints{"fill.after_backend_list",
+constexpr std::array<std::string_view, 22> kPoints{"epoch.before_reset",
+                                                   "fold.between_parent_and_child",
+                                                   "mutation.clock_advanced",
+                                                   "settler.before_finish_unknown",
+                                                   "fill.after_backend_list",
                                                    "fill.after_backend_read",
                                                    "fill.before_backend_list",
                                                    "fill.before_backend_read",

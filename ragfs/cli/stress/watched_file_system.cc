@@ -81,23 +81,34 @@ void WatchedFileSystem::observe_all() {
   apply({{Path(), true}}, [] {});
 }
 
+WatchedFileSystem::Fate WatchedFileSystem::draw_fate() {
+  const Fate forced = forced_.exchange(Fate::none);
+  if (forced != Fate::none) return forced;
+  if (chance(faults_.fail_before)) return Fate::fail_before;
+  if (chance(faults_.time_out_lost)) return Fate::time_out_lost;
+  if (chance(faults_.time_out_late)) return Fate::time_out_late;
+  return chance(faults_.fail_after) ? Fate::fail_after : Fate::none;
+}
+
 template <typename T>
-Result<T> WatchedFileSystem::mutate(std::vector<Touched> touched, const std::function<Result<T>()>& change,
+Result<T> WatchedFileSystem::mutate(const Context& ctx, std::vector<Touched> touched,
+                                    const std::function<Result<T>(const Context&)>& change,
                                     const std::function<void()>& half) {
   wait_a_little();
-  if (chance(faults_.fail_before)) return fail(ErrorCode::io, "injected: nothing was done");
-  if (chance(faults_.time_out_lost)) return fail(ErrorCode::timeout, "injected: lost");
-  if (chance(faults_.time_out_late)) {
-    queue_late([this, touched = std::move(touched), change] { apply(touched, [&] { (void)change(); }); });
+  const Fate fate = draw_fate();
+  if (fate == Fate::fail_before) return fail(ErrorCode::io, "injected: nothing was done");
+  if (fate == Fate::time_out_lost) return fail(ErrorCode::timeout, "injected: lost");
+  if (fate == Fate::time_out_late) {
+    queue_late([this, ctx, touched = std::move(touched), change] { apply(touched, [&] { (void)change(ctx); }); });
     return fail(ErrorCode::timeout, "injected: lands later");
   }
-  const bool fails = chance(faults_.fail_after);
+  const bool fails = fate == Fate::fail_after;
   std::optional<Result<T>> result;
   apply(touched, [&] {
     if (fails && half) {
       half();
     } else {
-      result = change();
+      result = change(ctx);
     }
   });
   wait_a_little();
@@ -118,6 +129,10 @@ void WatchedFileSystem::queue_late(std::function<void()> apply) {
   const int64_t now_ns = Clock::system().monotonic_ns();
   const int64_t wait_ms = 1 + static_cast<int64_t>(draw()) % faults_.late_most_ms;
   MutexLock lock(late_mutex_);
+  if (faults_.late_by_hand) {
+    late_.push_back({INT64_MAX, INT64_MAX, std::move(apply)});
+    return;
+  }
   if (late_.size() >= kMostLateCalls || stop_) return;  // it is lost then
   late_.push_back({now_ns + wait_ms * kNsPerMs, now_ns + faults_.late_apply_bound_ms * kNsPerMs / 2, std::move(apply)});
   late_changed_.notify_all();
@@ -151,6 +166,16 @@ void WatchedFileSystem::land_late_calls() {
   }
 }
 
+size_t WatchedFileSystem::land_now() {
+  std::deque<LateCall> calls;
+  {
+    MutexLock lock(late_mutex_);
+    calls.swap(late_);
+  }
+  for (const LateCall& call : calls) call.apply();
+  return calls.size();
+}
+
 void WatchedFileSystem::stop_late_calls() {
   MutexLock lock(late_mutex_);
   late_.clear();
@@ -161,22 +186,23 @@ void WatchedFileSystem::stop_late_calls() {
 
 Result<void> WatchedFileSystem::create(const Context& ctx, PathView path) {
   const Path at(path);
-  return mutate<void>({{at}}, [this, ctx, at] { return backend_->create(ctx, at); });
+  return mutate<void>(ctx, {{at}}, [this, at](const Context& c) { return backend_->create(c, at); });
 }
 
 Result<void> WatchedFileSystem::mkdir(const Context& ctx, PathView path, uint32_t mode) {
   const Path at(path);
-  return mutate<void>({{at}}, [this, ctx, at, mode] { return backend_->mkdir(ctx, at, mode); });
+  return mutate<void>(ctx, {{at}}, [this, at, mode](const Context& c) { return backend_->mkdir(c, at, mode); });
 }
 
 Result<void> WatchedFileSystem::ensure_parent_dirs(const Context& ctx, PathView path, uint32_t mode) {
   const Path at(path);
-  return mutate<void>({{at}}, [this, ctx, at, mode] { return backend_->ensure_parent_dirs(ctx, at, mode); });
+  return mutate<void>(ctx, {{at}},
+                      [this, at, mode](const Context& c) { return backend_->ensure_parent_dirs(c, at, mode); });
 }
 
 Result<void> WatchedFileSystem::remove(const Context& ctx, PathView path) {
   const Path at(path);
-  return mutate<void>({{at}}, [this, ctx, at] { return backend_->remove(ctx, at); });
+  return mutate<void>(ctx, {{at}}, [this, at](const Context& c) { return backend_->remove(c, at); });
 }
 
 Result<void> WatchedFileSystem::remove_all(const Context& ctx, PathView path) {
@@ -188,64 +214,67 @@ Result<void> WatchedFileSystem::remove_all(const Context& ctx, PathView path) {
       if (const Result<Path> child = Path::join(at, (*entries)[i].name)) (void)backend_->remove_all(ctx, *child);
     }
   };
-  return mutate<void>({{at, true}}, [this, ctx, at] { return backend_->remove_all(ctx, at); }, half);
+  return mutate<void>(ctx, {{at, true}}, [this, at](const Context& c) { return backend_->remove_all(c, at); }, half);
 }
 
 Result<WriteResult> WatchedFileSystem::write(const Context& ctx, PathView path, std::string_view data, uint64_t offset,
                                              WriteFlag flag) {
   const Path at(path);
-  return mutate<WriteResult>({{at}}, [this, ctx, at, bytes = std::string(data), offset, flag] {
-    return backend_->write(ctx, at, bytes, offset, flag);
+  return mutate<WriteResult>(ctx, {{at}}, [this, at, bytes = std::string(data), offset, flag](const Context& c) {
+    return backend_->write(c, at, bytes, offset, flag);
   });
 }
 
 Result<bool> WatchedFileSystem::compare_and_write(const Context& ctx, PathView path, std::string_view expected,
                                                   std::string_view replacement) {
   const Path at(path);
-  return mutate<bool>({{at}}, [this, ctx, at, old = std::string(expected), next = std::string(replacement)] {
-    return backend_->compare_and_write(ctx, at, old, next);
-  });
+  return mutate<bool>(ctx, {{at}},
+                      [this, at, old = std::string(expected), next = std::string(replacement)](const Context& c) {
+                        return backend_->compare_and_write(c, at, old, next);
+                      });
 }
 
 Result<bool> WatchedFileSystem::compare_and_remove(const Context& ctx, PathView path, std::string_view expected) {
   const Path at(path);
-  return mutate<bool>(
-      {{at}}, [this, ctx, at, old = std::string(expected)] { return backend_->compare_and_remove(ctx, at, old); });
+  return mutate<bool>({{at}}, [this, at, old = std::string(expected)](const Context& c) {
+    return backend_->compare_and_remove(c, at, old);
+  });
 }
 
 Result<void> WatchedFileSystem::truncate(const Context& ctx, PathView path, uint64_t size) {
   const Path at(path);
-  return mutate<void>({{at}}, [this, ctx, at, size] { return backend_->truncate(ctx, at, size); });
+  return mutate<void>(ctx, {{at}}, [this, at, size](const Context& c) { return backend_->truncate(c, at, size); });
 }
 
 Result<void> WatchedFileSystem::touch(const Context& ctx, PathView path) {
   const Path at(path);
-  return mutate<void>({{at}}, [this, ctx, at] { return backend_->touch(ctx, at); });
+  return mutate<void>(ctx, {{at}}, [this, at](const Context& c) { return backend_->touch(c, at); });
 }
 
 Result<void> WatchedFileSystem::chmod(const Context& ctx, PathView path, uint32_t mode) {
   const Path at(path);
-  return mutate<void>({{at}}, [this, ctx, at, mode] { return backend_->chmod(ctx, at, mode); });
+  return mutate<void>(ctx, {{at}}, [this, at, mode](const Context& c) { return backend_->chmod(c, at, mode); });
 }
 
 Result<void> WatchedFileSystem::rename(const Context& ctx, PathView from, PathView to) {
   const Path source(from);
   const Path target(to);
-  return mutate<void>({{source, true}, {target, true}},
-                      [this, ctx, source, target] { return backend_->rename(ctx, source, target); });
+  return mutate<void>(ctx, {{source, true}, {target, true}},
+                      [this, source, target](const Context& c) { return backend_->rename(c, source, target); });
 }
 
 Result<void> WatchedFileSystem::replace(const Context& ctx, PathView from, PathView to) {
   const Path source(from);
   const Path target(to);
-  return mutate<void>({{source}, {target}},
-                      [this, ctx, source, target] { return backend_->replace(ctx, source, target); });
+  return mutate<void>(ctx, {{source}, {target}},
+                      [this, source, target](const Context& c) { return backend_->replace(c, source, target); });
 }
 
 Result<WriteResult> WatchedFileSystem::copy(const Context& ctx, PathView from, PathView to) {
   const Path source(from);
   const Path target(to);
-  return mutate<WriteResult>({{target}}, [this, ctx, source, target] { return backend_->copy(ctx, source, target); });
+  return mutate<WriteResult>(ctx, {{target}},
+                             [this, source, target](const Context& c) { return backend_->copy(c, source, target); });
 }
 
 // --- reads ---
@@ -272,6 +301,10 @@ Result<FileInfo> WatchedFileSystem::stat(const Context& ctx, PathView path) {
 
 Result<bool> WatchedFileSystem::exists(const Context& ctx, PathView path) {
   return ask<bool>([&] { return backend_->exists(ctx, path); });
+}
+
+Result<Path> WatchedFileSystem::resolve(const Context& ctx, PathView path) {
+  return ask<Path>([&] { return backend_->resolve(ctx, path); });
 }
 
 Result<std::string> WatchedFileSystem::version(const Context& ctx, PathView path) {

@@ -34,15 +34,19 @@ struct BackendFaults {
   uint32_t time_out_late = 0;  // a mutation times out and lands later
   uint32_t slow = 0;           // a call waits before and after its effect
   int64_t slow_most_us = 300;
+  bool late_by_hand = false;         // late calls land by land_now() alone
   int64_t late_most_ms = 4;          // longest time until a late call lands
   int64_t late_apply_bound_ms = 60;  // what the traits promise; far above late_most_ms
 
-  bool any_late() const { return time_out_late > 0 || time_out_lost > 0; }
+  bool any_late() const { return time_out_late > 0 || time_out_lost > 0 || late_by_hand; }
   bool any() const { return any_late() || read_error > 0 || fail_before > 0 || fail_after > 0; }
 };
 
 class WatchedFileSystem final : public FileSystem {
  public:
+  // What becomes of a mutation.
+  enum class Fate : uint8_t { none, fail_before, fail_after, time_out_lost, time_out_late };
+
   WatchedFileSystem(std::shared_ptr<FileSystem> backend, Oracle& oracle, const BackendFaults& faults, uint64_t seed);
   ~WatchedFileSystem() override;
 
@@ -54,6 +58,10 @@ class WatchedFileSystem final : public FileSystem {
   void stop_late_calls();
   // Faults on or off, for the quiet part at the end of a run.
   void set_faults(bool on) { faulty_.store(on); }
+  // The next mutation has this fate, whatever the chances. For tests that need one certain fault.
+  void force_next(Fate fate) { forced_.store(fate); }
+  // Lands the calls that wait for it; how many.
+  size_t land_now();
   uint64_t landed_late() const { return landed_.load(); }
 
   const FileSystemTraits& traits() const override { return traits_; }
@@ -77,6 +85,7 @@ class WatchedFileSystem final : public FileSystem {
   Result<FileInfo> stat(const Context& ctx, PathView path) override;
   Result<bool> exists(const Context& ctx, PathView path) override;
   Result<std::string> version(const Context& ctx, PathView path) override;
+  Result<Path> resolve(const Context& ctx, PathView path) override;
   Result<void> rename(const Context& ctx, PathView from, PathView to) override;
   Result<void> replace(const Context& ctx, PathView from, PathView to) override;
   Result<WriteResult> copy(const Context& ctx, PathView from, PathView to) override;
@@ -98,6 +107,7 @@ class WatchedFileSystem final : public FileSystem {
   };
 
   uint32_t draw();
+  Fate draw_fate();
   bool chance(uint32_t per_million) { return faulty_.load() && per_million > 0 && draw() < per_million; }
   void wait_a_little();
   // Runs `change` as one step and tells the oracle.
@@ -105,8 +115,8 @@ class WatchedFileSystem final : public FileSystem {
   void observe(size_t index, uint64_t from, uint64_t to);
   // One mutation with its faults. `half`, when given, is what a failed recursive call did.
   template <typename T>
-  Result<T> mutate(std::vector<Touched> touched, const std::function<Result<T>()>& change,
-                   const std::function<void()>& half = {});
+  Result<T> mutate(const Context& ctx, std::vector<Touched> touched,
+                   const std::function<Result<T>(const Context&)>& change, const std::function<void()>& half = {});
   template <typename T>
   Result<T> ask(const std::function<Result<T>()>& question);
   void queue_late(std::function<void()> apply);
@@ -119,6 +129,7 @@ class WatchedFileSystem final : public FileSystem {
   const Context quiet_;  // for the oracle's own looks
   std::atomic<uint64_t> draws_;
   std::atomic<bool> faulty_{true};
+  std::atomic<Fate> forced_{Fate::none};
   std::atomic<uint64_t> landed_{0};
 
   Mutex late_mutex_;

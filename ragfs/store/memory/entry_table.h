@@ -81,7 +81,9 @@ class EntryTable {
   static uint64_t word_for(const Entry* entry) noexcept {
     return tag_of(entry->hash()) | reinterpret_cast<uint64_t>(entry);
   }
-  static Entry* entry_of(uint64_t word) noexcept { return reinterpret_cast<Entry*>(word & kAddressMask); }
+  static Entry* entry_of(uint64_t word) noexcept {
+    return reinterpret_cast<Entry*>(word & kAddressMask);  // NOLINT(performance-no-int-to-ptr): it shares its word
+  }
   static bool is_link(uint64_t word) noexcept { return (word & kLinkBit) != 0; }
   Bucket& link_of(uint64_t word) const noexcept { return overflow_[word >> 1]; }
 

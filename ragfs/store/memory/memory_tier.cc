@@ -59,7 +59,7 @@ Result<std::unique_ptr<MemoryTier>> MemoryTier::create(const MemoryTierConfig& c
   const uint64_t max_object = std::min(config.max_object_bytes, config.capacity_bytes / 8);
   Result<SlabHeap::Ref> heap = SlabHeap::create(config.capacity_bytes, max_object + sizeof(Entry));
   if (!heap) return std::unexpected(heap.error());
-  std::unique_ptr<MemoryTier> tier(new MemoryTier(config, std::move(*heap)));
+  auto tier = std::unique_ptr<MemoryTier>(new MemoryTier(config, std::move(*heap)));
   tier->max_object_bytes_ = max_object;
   const uint32_t shards = pick_shards(config);
   size_t index_bytes = 0;

@@ -32,7 +32,7 @@ size_t pick_slab_bytes(size_t budget_bytes) {
 Result<SlabHeap::Ref> SlabHeap::create(size_t budget_bytes, size_t max_cell_bytes) {
   const size_t slab_bytes = pick_slab_bytes(budget_bytes);
   const size_t small_limit = std::min(slab_bytes / 4, kLargestSmallCellBytes);
-  Ref heap(new SlabHeap(budget_bytes, slab_bytes, small_limit, max_cell_bytes));
+  auto heap = std::unique_ptr<SlabHeap, Drop>(new SlabHeap(budget_bytes, slab_bytes, small_limit, max_cell_bytes));
   if (auto done = heap->lay_out(); !done) return std::unexpected(done.error());
   return heap;
 }
