@@ -114,7 +114,7 @@ TEST(MutationTable, WhatCannotFoldOverflowsAndAResetKeepsWhatRuns) {
   for (int i = 0; i < 12; ++i) mutate(table, "/account" + std::to_string(i), ObjectKind::file);
   EXPECT_TRUE(table.overflowed());
   table.begin(record_of("/running"), ObjectKind::file);
-  table.reset();
+  table.reset(table.clock(), 1);
   EXPECT_FALSE(table.overflowed());
   EXPECT_EQ(table.path_records(), 1U);
   EXPECT_TRUE(table.observe_exactly(trail_of("/running"), ObjectKind::file).running());
@@ -126,7 +126,7 @@ TEST(MutationTable, MarksOverflowAndNeverFold) {
   MutationTable table({.max_path_records = 4, .max_subtree_records = 1'000, .max_marked_keys = 20});
   for (int i = 0; i < 20; ++i) {
     const std::string path = "/acct/resources/r/d/f" + std::to_string(i);
-    table.mark(record_of(path), ObjectKind::file, 100);
+    table.mark(record_of(path), ObjectKind::file, 100, 7);
     mutate(table, path, ObjectKind::file);
   }
   EXPECT_EQ(table.marked(), 20U);

@@ -56,7 +56,7 @@ TEST_F(RecordTableTest, DropsOnlyItsOwnValueNothingRunningNothingMarked) {
   table.begin({5, {}});
   EXPECT_FALSE(table.drop(5, 9));
   table.unmark(5);
-  table.mark({5, {}}, 100);
+  table.mark({5, {}}, 100, 7);
   EXPECT_FALSE(table.drop(5, 9));
   EXPECT_EQ(table.expire_marks(99), 1U);
   EXPECT_FALSE(table.drop(5, 9));
@@ -67,10 +67,10 @@ TEST_F(RecordTableTest, DropsOnlyItsOwnValueNothingRunningNothingMarked) {
 }
 
 TEST_F(RecordTableTest, AMarkWithoutAMutationGoesWithItsTime) {
-  table.mark({5, {}}, 100);
+  table.mark({5, {}}, 100, 7);
   EXPECT_EQ(table.size(), 1U);
   EXPECT_EQ(table.marked(), 1U);
-  table.mark({5, {}}, 50);  // an older doubt does not shorten it
+  table.mark({5, {}}, 50, 7);  // an older doubt does not shorten it
   EXPECT_EQ(table.expire_marks(99), 1U);
   EXPECT_EQ(table.expire_marks(100), 0U);
   EXPECT_EQ(table.size(), 0U);
@@ -89,7 +89,7 @@ TEST_F(RecordTableTest, AnAbandonedMutationLeavesNothing) {
 TEST_F(RecordTableTest, DropThroughLeavesWhatIsNewerRunningOrMarked) {
   for (uint64_t id = 1; id <= 10; ++id) table.set({id, {}}, id);
   table.begin({2, {}});
-  table.mark({3, {}}, 100);
+  table.mark({3, {}}, 100, 7);
   EXPECT_EQ(table.drop_through(5), 3U);  // 1, 4, 5
   EXPECT_EQ(table.size(), 7U);
   EXPECT_EQ(table.exact(2).value, 2U);

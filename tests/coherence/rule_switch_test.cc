@@ -21,18 +21,32 @@ namespace {
 // Expected to be safe without: they save work (docs/model.md).
 constexpr std::array kSafeWithout{Rule::kFillCheck};
 
-// Rules of restarts, of the near tier and of safe refinements that the code does not consult yet.
-constexpr std::array kNotInTheCodeYet{Rule::kNearErase,         Rule::kExpiryNotRearmed,
-                                      Rule::kStatListingRecord, Rule::kNearRegisteredBeforeGet,
-                                      Rule::kFollowerRecheck,   Rule::kWitness,
-                                      Rule::kWitnessOrder,      Rule::kWitnessCacheOff,
-                                      Rule::kColdJoin,          Rule::kMarkerNamedByLife,
-                                      Rule::kMarkerIncarnation, Rule::kMarkerClock,
-                                      Rule::kMarkerRecords,     Rule::kMarkerMarks,
-                                      Rule::kFreshPointerLife,  Rule::kCloseDrains,
-                                      Rule::kMarkerPromise,     Rule::kEpochOnIncarnation,
-                                      Rule::kClockKeptInLife,   Rule::kVersionBeforeBytes,
-                                      Rule::kRestampIsFill};
+// Rules of restarts and of the near tier, which are not in the code yet, and some that it keeps without a switch.
+constexpr std::array kWithoutSwitch{Rule::kNearErase,
+                                    Rule::kExpiryNotRearmed,
+                                    Rule::kStatListingRecord,
+                                    Rule::kNearRegisteredBeforeGet,
+                                    Rule::kFollowerRecheck,
+                                    Rule::kWitness,
+                                    Rule::kWitnessOrder,
+                                    Rule::kWitnessCacheOff,
+                                    Rule::kColdJoin,
+                                    Rule::kMarkerNamedByLife,
+                                    Rule::kMarkerIncarnation,
+                                    Rule::kMarkerClock,
+                                    Rule::kMarkerRecords,
+                                    Rule::kMarkerMarks,
+                                    Rule::kFreshPointerLife,
+                                    Rule::kCloseDrains,
+                                    Rule::kMarkerPromise,
+                                    Rule::kEpochOnIncarnation,
+                                    Rule::kClockKeptInLife,
+                                    Rule::kVersionBeforeBytes,
+                                    Rule::kRestampIsFill,
+                                    Rule::kLocalEraseAfterFills,
+                                    Rule::kNegativeEpoch,
+                                    Rule::kEpochDropsOlderOnly,
+                                    Rule::kFilledAtBeforeBackend};
 
 class RuleStories : public WatchedFixture {
  public:
@@ -91,7 +105,9 @@ bool RuleStories::running_mark(bool /*off*/) {
   auto stands = PausePoints::arm("mutation.after_backend");
   std::jthread writer([&] { (void)append("/d/f", "+"); });
   EXPECT_TRUE(stands->wait_for_arrival());
-  return answers("/d/f");
+  const bool wrong = answers("/d/f");
+  stands->release();  // before the writer is joined
+  return wrong;
 }
 
 bool RuleStories::record_before_unmark(bool off) {
@@ -100,7 +116,9 @@ bool RuleStories::record_before_unmark(bool off) {
   auto stands = PausePoints::arm(off ? "mutation.between_unmark_and_record" : "mutation.before_settle");
   std::jthread writer([&] { (void)append("/d/f", "+"); });
   EXPECT_TRUE(stands->wait_for_arrival());
-  return answers("/d/f");
+  const bool wrong = answers("/d/f");
+  stands->release();  // before the writer is joined
+  return wrong;
 }
 
 bool RuleStories::clock_after_backend(bool /*off*/) {
@@ -622,7 +640,7 @@ TEST(RuleCoverage, EveryRuleThatTheCodeConsultsHasAStory) {
   for (const RuleInfo& info : rules()) {
     const bool has_story = std::ranges::any_of(kStories, [&](const Story& story) { return story.rule == info.rule; });
     const bool is_safe = std::ranges::count(kSafeWithout, info.rule) > 0;
-    const bool is_absent = std::ranges::count(kNotInTheCodeYet, info.rule) > 0;
+    const bool is_absent = std::ranges::count(kWithoutSwitch, info.rule) > 0;
     EXPECT_EQ(has_story + is_safe + is_absent, 1) << info.name << " must be in exactly one of the three lists";
     EXPECT_EQ(consulted.contains(enumerator_of(info.rule)), !is_absent) << info.name;
   }

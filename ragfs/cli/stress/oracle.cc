@@ -201,6 +201,8 @@ bool Oracle::was_no_directory(size_t index, uint64_t start, uint64_t end) const 
   const auto no_directory = [](const PathState& state) {
     return state.digest == kAbsent || state.digest == kNotDirectory;
   };
+  if (held(index, Aspect::listing, no_directory, start, end)) return true;
+  MutexLock no_change_is_half_told(changes_);
   return held(index, Aspect::listing, no_directory, start, end);
 }
 
