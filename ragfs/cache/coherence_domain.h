@@ -145,6 +145,9 @@ class CoherenceDomain {
     return keys_.key(kind, at.backend->identity_hash, at.path);
   }
 
+  // True for the keys of this domain's namespace.
+  bool owns(std::string_view key) const { return keys_.owns(key); }
+
   // What the records say about `at` now.
   Observation observe(const CachePath& at, ObjectKind kind) const;
   // As observe(), but when the buckets' bound is above `stamp` or running, the exact records decide.

@@ -65,6 +65,10 @@ KeySpace::KeySpace(std::string_view name_space)
       subtree_prefix_("subtree:" + namespace_ + ":"),
       namespace_hash_(hash64(namespace_)) {}
 
+bool KeySpace::owns(std::string_view key) const {
+  return key.starts_with(file_prefix_) || key.starts_with(listing_prefix_) || key.starts_with(subtree_prefix_);
+}
+
 CacheKey KeySpace::key(ObjectKind kind, uint64_t identity_hash, PathView path) const {
   const std::string& prefix = kind == ObjectKind::file      ? file_prefix_
                               : kind == ObjectKind::listing ? listing_prefix_

@@ -31,6 +31,8 @@ class KeySpace {
   explicit KeySpace(std::string_view name_space);
 
   CacheKey key(ObjectKind kind, uint64_t identity_hash, PathView path) const;
+  // True for the keys of this namespace.
+  bool owns(std::string_view key) const;
   const std::string& encoded_namespace() const { return namespace_; }
 
  private:

@@ -72,6 +72,15 @@ TEST(KeySpace, PathsKindsIdentitiesAndNamespacesDoNotMeet) {
   EXPECT_EQ(seen.size(), made);
 }
 
+TEST(KeySpace, OwnsTheKeysOfItsNamespaceAlone) {
+  const KeySpace a("a");
+  for (const ObjectKind kind : {ObjectKind::file, ObjectKind::listing, ObjectKind::subtree}) {
+    EXPECT_TRUE(a.owns(key_text(a, kind, "/b/f")));
+    for (const char* other : {"a:b", "b", "aa", "a_"}) EXPECT_FALSE(a.owns(key_text(KeySpace(other), kind, "/b/f")));
+  }
+  EXPECT_FALSE(a.owns("epoch:a"));
+}
+
 // A name that looks like a hash is hashed too, so that it never is another name's.
 TEST(KeySpace, AnEncodedPartIsNotAPlainOne) {
   const std::string encoded = encode_key_part("a:b");

@@ -220,7 +220,9 @@ Result<uint64_t> Settler::sweep() {
   if (!domain_.fills().all_ended_through(horizon) && rule_enabled(Rule::kSweepAfterFills)) {
     return fail(ErrorCode::would_block, "reads are being stored; sweep again when they have ended");
   }
-  const auto covered = [&](std::string_view /*key*/, std::string_view value) {
+  const auto covered = [&](std::string_view key, std::string_view value) {
+    // Another namespace's objects have stamps of another clock.
+    if (!domain_.owns(key)) return false;
     const std::optional<DecodedEnvelope> decoded = decode_envelope(value, false);
     if (!decoded || decoded->info.kind == ObjectKind::subtree || !PathView::is_normal(decoded->info.path)) return false;
     const std::shared_ptr<BackendDomain> backend = domain_.backend_by_hash(decoded->info.identity_hash);

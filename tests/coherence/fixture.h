@@ -28,7 +28,12 @@ inline Path path_of(std::string_view text) { return *Path::parse(text); }
 class CacheFixture : public ::testing::Test {
  protected:
   void SetUp() override { open({}, {}); }
-  void TearDown() override { PausePoints::clear(); }
+  // Ends the domain's thread here: a derived fixture's clock goes before this class's members do.
+  void TearDown() override {
+    PausePoints::clear();
+    cached.reset();
+    domain.reset();
+  }
 
   // Builds everything anew; what was stored is gone.
   void open(CoherenceConfig config, CachedMountConfig mount) {
