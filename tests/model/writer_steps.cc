@@ -188,9 +188,9 @@ void Steps::enter_calls(State& s, int m) const {
 void Steps::next_key(State& s, int m, Byte after) const {
   Writer& w = s.writers[m];
   w.put_epoch = w.after_fills = 0;
-  for (Byte k = static_cast<Byte>(after + 1); k < world_.keys; ++k) {
+  for (int k = after + 1; k < world_.keys; ++k) {
     if (!plans_[m][k].erases) continue;
-    w.key = k;
+    w.key = static_cast<Byte>(k);
     w.pc = WritePc::kIssue;
     return;
   }
