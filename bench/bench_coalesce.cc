@@ -7,14 +7,15 @@
 #include <cstdlib>
 #include <thread>
 
+#include "bench/slow_file_system.h"
+#include "bench/stack.h"
+#include "bench/support.h"
 #include "ragfs/backends/mem/mem_file_system.h"
-#include "slow_file_system.h"
-#include "stack.h"
-#include "support.h"
 
-int main(int argc, char** argv) {
-  using namespace ragfs;
-  using namespace ragfs::bench;
+namespace ragfs::bench {
+namespace {
+
+int run(int argc, char** argv) {
   const Options options = start(argc, argv);
   constexpr int kReaders = 1'000;
   constexpr int64_t kBackendMs = 20;
@@ -54,4 +55,10 @@ int main(int argc, char** argv) {
   report.add("p99_ms", median(p99_ms));
   report.add("ratio_p99", median(p99_ms) / static_cast<double>(kBackendMs));
   report.print();
+  return 0;
 }
+
+}  // namespace
+}  // namespace ragfs::bench
+
+int main(int argc, char** argv) { return ragfs::bench::run(argc, argv); }

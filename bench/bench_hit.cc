@@ -12,9 +12,9 @@
 #include <cstring>
 #include <thread>
 
+#include "bench/stack.h"
+#include "bench/support.h"
 #include "ragfs/backends/mem/mem_file_system.h"
-#include "stack.h"
-#include "support.h"
 
 namespace ragfs::bench {
 namespace {
@@ -207,11 +207,7 @@ void measure(Ours& ours, Theirs& theirs, const std::array<Draws, 2>& draws, int 
   report.add(key("ratio_per_s_2t"), median_ratio(rates_2[0], rates_2[1]));
 }
 
-}  // namespace
-}  // namespace ragfs::bench
-
-int main(int argc, char** argv) {
-  using namespace ragfs::bench;
+int run(int argc, char** argv) {
   const Options options = start(argc, argv);
   const int passes = options.quick ? 5 : 21;
   const size_t draws_per_pass = options.quick ? 300'000 : 1'000'000;
@@ -225,4 +221,10 @@ int main(int argc, char** argv) {
   measure(ours, theirs, draws, passes, true, "", report);
   report.add("misses", static_cast<double>(ours.misses()));
   report.print();
+  return 0;
 }
+
+}  // namespace
+}  // namespace ragfs::bench
+
+int main(int argc, char** argv) { return ragfs::bench::run(argc, argv); }

@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "bench/stack.h"
+#include "bench/support.h"
 #include "ragfs/backends/local/local_file_system.h"
-#include "stack.h"
-#include "support.h"
 
 namespace ragfs::bench {
 namespace {
@@ -39,12 +39,7 @@ double p50_ns(const std::vector<uint32_t>& order, const Operation& operation) {
   return median(std::move(samples));
 }
 
-}  // namespace
-}  // namespace ragfs::bench
-
-int main(int argc, char** argv) {
-  using namespace ragfs;
-  using namespace ragfs::bench;
+int run(int argc, char** argv) {
   const Options options = start(argc, argv);
   const uint32_t files = options.quick ? 2'000 : 10'000;
   const int passes = options.quick ? 7 : 31;
@@ -97,4 +92,10 @@ int main(int argc, char** argv) {
   report.add("ratio_fill_p50", median_ratio(figures[0], figures[2]));
   report.print();
   std::filesystem::remove_all(root);
+  return 0;
 }
+
+}  // namespace
+}  // namespace ragfs::bench
+
+int main(int argc, char** argv) { return ragfs::bench::run(argc, argv); }

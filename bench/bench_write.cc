@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "bench/stack.h"
+#include "bench/support.h"
 #include "ragfs/backends/local/local_file_system.h"
-#include "stack.h"
-#include "support.h"
 
 namespace ragfs::bench {
 namespace {
@@ -47,12 +47,7 @@ double import_ms(Stack& stack, const std::string& dir, size_t files, std::string
   return static_cast<double>(now_ns() - start_ns) / 1e6;
 }
 
-}  // namespace
-}  // namespace ragfs::bench
-
-int main(int argc, char** argv) {
-  using namespace ragfs;
-  using namespace ragfs::bench;
+int run(int argc, char** argv) {
   const Options options = start(argc, argv);
   const int passes = options.quick ? 5 : 15;
   const size_t import_files = options.quick ? 2'000 : 10'000;
@@ -96,4 +91,10 @@ int main(int argc, char** argv) {
   report.add("working_set_hit_rate_after_import", static_cast<double>(hits) / static_cast<double>(kWorkingSet));
   report.print();
   std::filesystem::remove_all(root);
+  return 0;
 }
+
+}  // namespace
+}  // namespace ragfs::bench
+
+int main(int argc, char** argv) { return ragfs::bench::run(argc, argv); }

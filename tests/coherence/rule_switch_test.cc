@@ -13,7 +13,7 @@
 #include <sstream>
 
 #include "ragfs/backends/local/local_file_system.h"
-#include "tests/coherence/watched_fixture.h"
+#include "tests/coherence/rule_stories.h"
 
 namespace ragfs {
 namespace {
@@ -48,187 +48,7 @@ constexpr std::array kWithoutSwitch{Rule::kNearErase,
                                     Rule::kEpochDropsOlderOnly,
                                     Rule::kFilledAtBeforeBackend};
 
-class RuleStories : public WatchedFixture {
- public:
-  // Each tells its story and answers whether an answer was wrong. `off`: the rule is taken out.
-  bool running_mark(bool off);
-  bool record_before_unmark(bool off);
-  bool clock_after_backend(bool off);
-  bool failed_mutation_records(bool off);
-  bool unknown_backend_keeps_running(bool off);
-  bool no_put_beside_late_call(bool off);
-  bool mutation_lock_held(bool off);
-  bool record_maximum(bool off);
-  bool parent_listing(bool off);
-  bool grandparent_listing(bool off);
-  bool created_ancestors(bool off);
-  bool negative_ancestors(bool off);
-  bool stamp_check(bool off);
-  bool subtree_check(bool off);
-  bool leaf_before_root(bool off);
-  bool records_before_get(bool off);
-  bool epoch_on_hit(bool off);
-  bool epoch_after_get(bool off);
-  bool fill_epoch_at_start(bool off);
-  bool stat_plain_entries(bool off);
-  bool negative_true_not_found(bool off);
-  bool negative_record(bool off);
-  bool flight_records(bool off);
-  bool no_join_while_running(bool off);
-  bool second_erase(bool off);
-  bool records_survive_failed_erase(bool off);
-  bool erase_settles_own_value(bool off);
-  bool unknown_put_marks(bool off) { return late_put_comes_back(off); }
-  bool drop_only_unmarked(bool off) { return late_put_comes_back(off); }
-  bool mark_until_expiry(bool off);
-  bool resurrect_keeps_records(bool off);
-  bool sweep_after_fills(bool off);
-  bool fold_parent_first(bool off);
-  bool revalidate(bool off);
-
- protected:
-  // "old" in the backend and in the cache.
-  void begin(CoherenceConfig config = {}, CachedMountConfig mount = {}) {
-    open_watched(std::move(config), std::move(mount));
-    put_in_backend("/d/f", "old");
-  }
-  bool answers(std::string_view path) { return read(path) != read_backend(path); }
-  bool late_put_comes_back(bool off);
-  bool joins_a_flight(const std::function<void()>& mutation_around, std::jthread& leader,
-                      PausePoints::Armed& leader_stands);
-};
-
-// A mutation stands after its backend call: who reads past the cache sees the new bytes, the next reader must too.
-bool RuleStories::running_mark(bool /*off*/) {
-  begin();
-  (void)read("/d/f");
-  auto stands = PausePoints::arm("mutation.after_backend");
-  std::jthread writer([&] { (void)append("/d/f", "+"); });
-  EXPECT_TRUE(stands->wait_for_arrival());
-  const bool wrong = answers("/d/f");
-  stands->release();  // before the writer is joined
-  return wrong;
-}
-
-bool RuleStories::record_before_unmark(bool off) {
-  begin();
-  (void)read("/d/f");
-  auto stands = PausePoints::arm(off ? "mutation.between_unmark_and_record" : "mutation.before_settle");
-  std::jthread writer([&] { (void)append("/d/f", "+"); });
-  EXPECT_TRUE(stands->wait_for_arrival());
-  const bool wrong = answers("/d/f");
-  stands->release();  // before the writer is joined
-  return wrong;
-}
-
-bool RuleStories::clock_after_backend(bool /*off*/) {
-  begin();
-  auto writes = PausePoints::arm("mutation.before_backend");
-  std::jthread writer([&] { (void)append("/d/f", "+"); });
-  EXPECT_TRUE(writes->wait_for_arrival());
-  auto has_read = PausePoints::arm("fill.after_backend_read");
-  std::jthread reader([&] { (void)read("/d/f"); });
-  EXPECT_TRUE(has_read->wait_for_arrival());
-  writes->release();
-  writer.join();
-  has_read->release();
-  reader.join();
-  return answers("/d/f");
-}
-
-bool RuleStories::failed_mutation_records(bool /*off*/) {
-  begin();
-  (void)read("/d/f");
-  watched->force_next(Fate::fail_after);
-  EXPECT_FALSE(append("/d/f", "+"));
-  return answers("/d/f");
-}
-
-bool RuleStories::unknown_backend_keeps_running(bool /*off*/) {
-  begin();
-  watched->force_next(Fate::time_out_late);
-  EXPECT_FALSE(append("/d/f", "+"));
-  (void)read("/d/f");
-  EXPECT_EQ(watched->land_now(), 1U);
-  return answers("/d/f");
-}
-
-bool RuleStories::no_put_beside_late_call(bool /*off*/) {
-  open_watched({}, {}, 1);
-  put_in_backend("/d/f", "old");
-  watched->force_next(Fate::time_out_late);
-  auto finish = PausePoints::arm("settler.before_finish_unknown");
-  EXPECT_FALSE(write("/d/f", "late"));
-  auto publish = PausePoints::arm("mutation.before_publish");
-  std::jthread writer([&] { (void)write("/d/f", "second"); });
-  EXPECT_TRUE(publish->wait_for_arrival());
-  EXPECT_EQ(watched->land_now(), 1U);
-  finish->release();
-  EXPECT_TRUE(domain->settler().drain(Deadline::in_ms(20'000)));
-  publish->release();
-  writer.join();
-  return answers("/d/f");
-}
-
-// Two writes of one path whose puts reach the provider in the other order.
-bool RuleStories::mutation_lock_held(bool /*off*/) {
-  begin();
-  auto publish = PausePoints::arm("mutation.before_publish");
-  std::jthread first([&] { (void)write("/d/f", "one"); });
-  EXPECT_TRUE(publish->wait_for_arrival());
-  Context brief;
-  brief.deadline = Deadline::in_ms(50);  // with the rule it waits for the lock in vain
-  (void)cached->write(brief, path_of("/d/f"), "two", 0, WriteFlag::create);
-  publish->release();
-  first.join();
-  return answers("/d/f");
-}
-
-// Two mutations below one directory: the one with the older clock value ends last.
-bool RuleStories::record_maximum(bool /*off*/) {
-  begin();
-  auto first_has_clock = PausePoints::arm("mutation.clock_advanced");
-  std::jthread first([&] { (void)write("/d/a", "1"); });
-  EXPECT_TRUE(first_has_clock->wait_for_arrival());
-  auto has_listed = PausePoints::arm("fill.after_backend_list");
-  std::jthread reader([&] { (void)list("/d"); });
-  EXPECT_TRUE(has_listed->wait_for_arrival());
-  EXPECT_TRUE(write("/d/b", "2"));
-  first_has_clock->release();
-  first.join();
-  auto hold = PausePoints::arm("settler.before_erase", 1'000);
-  has_listed->release();
-  reader.join();
-  return list("/d") != "a b f";
-}
-
-bool RuleStories::parent_listing(bool /*off*/) {
-  begin();
-  EXPECT_EQ(list("/d"), "f");
-  EXPECT_TRUE(write("/d/g", "1"));
-  return list("/d") != "f g";
-}
-
-bool RuleStories::grandparent_listing(bool /*off*/) {
-  begin();
-  (void)list("/");
-  EXPECT_TRUE(write("/d/g", "1"));
-  return *cached->stat(ctx, path_of("/d")) != *backend->stat(ctx, path_of("/d"));
-}
-
-bool RuleStories::created_ancestors(bool /*off*/) {
-  begin();
-  EXPECT_EQ(list("/"), "d");
-  EXPECT_TRUE(cached->ensure_parent_dirs(ctx, path_of("/x/y/z"), kDefaultDirMode));
-  return list("/") != "d x";
-}
-
-bool RuleStories::negative_ancestors(bool /*off*/) {
-  begin({}, with_negative("x"));
-  EXPECT_EQ(read("/x"), "ERROR not_found");
-  EXPECT_TRUE(cached->ensure_parent_dirs(ctx, path_of("/x/y/z"), kDefaultDirMode));
-  return answers("/x");
-}
+}  // namespace
 
 bool RuleStories::stamp_check(bool /*off*/) {
   begin();
@@ -542,6 +362,8 @@ bool RuleStories::revalidate(bool /*off*/) {
   close_watched();  // before its clock
   return wrong;
 }
+
+namespace {
 
 struct Story {
   Rule rule;

@@ -2,6 +2,7 @@
 #include "ragfs/backends/local/local_file_system.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -281,8 +282,7 @@ TEST_F(LocalTemps, ThoseOfTheDeadAreRemoved) {
   if (child == 0) ::_exit(0);
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
   const std::string mine = TempNames().next();
-  char pid_digits[9];
-  std::snprintf(pid_digits, sizeof(pid_digits), "%08x", static_cast<unsigned>(child));
+  const std::string pid_digits = fmt::format("{:08x}", static_cast<unsigned>(child));
   std::string of_the_dead = mine;
   of_the_dead.replace(20, 8, pid_digits);
   std::string of_another_machine = mine;
