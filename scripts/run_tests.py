@@ -20,6 +20,9 @@ TIMEOUT_S = {"debug": 400, "asan": 700, "tsan": 900, "script": 1800}
 FUZZ_S = 20
 FULL_FACTOR = 10  # of time limits and fuzzing under --full
 CLANG = "build.clang_thread_safety"
+# Too long for every run on two cores: only under --full, or when a PATTERN names them.
+LONG_CHECKS = {"tidy.clang_tidy"}
+
 # Programs that a sanitizer has nothing to add to, with the reason.
 NOT_UNDER_SANITIZERS = {"model_test": "explores a model in one thread and shares no code with the file system"}
 SANITIZER_ENV = {
@@ -85,6 +88,8 @@ class Runner:
         self.scripts = []  # (script, names)
         for script in script_tests.find(ROOT):
             names = [name for name in script_tests.list_tests(script) if options.matches(name)]
+            if not options.full and not options.pattern:
+                names = [name for name in names if name not in LONG_CHECKS]
             if names:
                 self.scripts.append((script, names))
         self.fuzzers = [name for name in fuzz.names(ROOT) if options.matches(name)]
