@@ -1,5 +1,9 @@
 // Each rule of the protocol that the code consults, taken out of the real code: a story that goes right with the rule
 // must go wrong without it. A rule that is consulted and has no story here fails this test.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // of GCC 12's own <regex>, under a sanitizer
+#endif
+
 #include <gtest/gtest.h>
 #include <unistd.h>
 
