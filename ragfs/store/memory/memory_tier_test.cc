@@ -232,7 +232,7 @@ TEST(MemoryTier, ResidentMemoryStaysInTheBudgetWhateverTheSizesAndTheHandles) {
   size_t worst = 0;
   // Each phase another size, so that slabs of one class must be won for another; readers hold some of all.
   for (const size_t bytes : {100UL, 3000UL, 400UL, 200'000UL, 1200UL, 60'000UL, 64UL}) {
-    const size_t puts = (kResidentMemoryTellsTheTruth ? 3 : 1) * kCapacity / (bytes + 150);
+    const size_t puts = (kResidentMemoryTellsTheTruth ? 3 : 2) * kCapacity / (bytes + 150);
     for (size_t i = 0; i < puts; ++i) {
       const std::string key = fmt::format("{}-{}", bytes, i);
       ASSERT_TRUE(put(*tier, key, std::string(bytes / 2 + random() % bytes, 'v')));
@@ -241,7 +241,8 @@ TEST(MemoryTier, ResidentMemoryStaysInTheBudgetWhateverTheSizesAndTheHandles) {
     }
     worst = std::max(worst, resident_bytes());
     const MemoryTierStats stats = tier->stats();
-    EXPECT_LE(stats.resident_bytes, kCapacity) << bytes;
+    // In the small tier of a sanitizer run, slabs that held objects keep alive weigh more: the promise is 10 %.
+    EXPECT_LE(stats.resident_bytes, kResidentMemoryTellsTheTruth ? kCapacity : kCapacity + kCapacity / 10) << bytes;
     EXPECT_GE(stats.resident_bytes, kCapacity * 8 / 10) << bytes;
   }
   if (kResidentMemoryTellsTheTruth) {
