@@ -195,7 +195,7 @@ void Mutation::let_go(const AffectedObject& object, bool erased) {
   }
 }
 
-bool Mutation::erase_all(const std::optional<NewValue>& stored, Deadline deadline) {
+bool Mutation::erase_all(const NewValue* stored, Deadline deadline) {
   std::vector<CacheKey> keys;
   std::vector<const AffectedObject*> objects;
   keys.reserve(plan_.objects_.size());
@@ -248,7 +248,7 @@ Result<void> Mutation::publish(const std::optional<NewValue>& value, Deadline de
   fills_ended_ = domain_->fills().all_ended_through(horizon_);
   const bool stores = value && !(beside_late_call_ && rule_enabled(Rule::kNoPutBesideLateCall));
   const PutOutcome outcome = stores ? put(*value, deadline) : PutOutcome::refused;
-  const bool erased = erase_all(outcome == PutOutcome::stored ? value : std::nullopt, deadline);
+  const bool erased = erase_all(outcome == PutOutcome::stored ? &*value : nullptr, deadline);
   publish_subtrees(deadline);
   state_ = State::published;
   const bool updated = erased && outcome != PutOutcome::failed;

@@ -88,7 +88,8 @@ class Mutation {
   Mutation(CoherenceDomain& domain, MutationPlan plan, PathLockTable::Held lock);
   enum class PutOutcome : uint8_t { stored, refused, failed };
   PutOutcome put(const NewValue& value, Deadline deadline);
-  bool erase_all(const std::optional<NewValue>& stored, Deadline deadline);
+  // `stored`: the value that the provider took, whose key is not erased; nullptr when there is none.
+  bool erase_all(const NewValue* stored, Deadline deadline);
   void publish_subtrees(Deadline deadline);
   void let_go(const AffectedObject& object, bool erased);
   void look_for_late_calls();
