@@ -1,7 +1,7 @@
 // CacheProvider: a key-value store that holds cache objects. Providers decide where objects are; they know nothing of
 // paths, stamps or epochs. No layer above names a provider: optional abilities go through ProviderCapabilities.
 //
-// Contract (tests/contract/provider_contract.h runs it against every provider):
+// Contract (each provider's own unit tests cover parts of it; one suite over all providers is still to be written):
 // - A miss is an empty optional, never an error; an internal error is never a miss.
 // - put and erase succeed only when the engine confirmed. put overwrites. erase of an absent key succeeds.
 // - A put is never retried inside a call: success would hide that the first copy may still be under way.
