@@ -1,7 +1,7 @@
 // CacheProvider: a key-value store that holds cache objects. Providers decide where objects are; they know nothing of
 // paths, stamps or epochs. No layer above names a provider: optional abilities go through ProviderCapabilities.
 //
-// Contract (each provider's own unit tests cover parts of it; one suite over all providers is still to be written):
+// Contract (tests/contract/provider_contract.h runs it on every provider):
 // - A miss is an empty optional, never an error; an internal error is never a miss.
 // - put and erase succeed only when the engine confirmed. put overwrites. erase of an absent key succeeds.
 // - A put is never retried inside a call: success would hide that the first copy may still be under way.
@@ -10,7 +10,7 @@
 // - Batches keep input order and give one result a key; one bad key does not fail its neighbours.
 // Errors: unavailable, timeout, invalid_argument, invalid_data, too_large, full, internal.
 // Thread-safety: all methods may be called from any thread at any time, close() included; calls after it are
-// unavailable.
+// unavailable, but close() itself.
 #pragma once
 
 #include <cstdint>
