@@ -226,6 +226,15 @@ class CommandLine {
   }
 
   void add_rest() {
+    auto* serve = command(app_, "serve", "serve the tree over HTTP until SIGTERM or Ctrl-C",
+                          "examples:\n  ragfs --root . serve\n  ragfs -c ragfs.yaml serve --address 127.0.0.1:0\n"
+                          "docs/http.md has the API. Another address than loopback needs tokens and TLS.",
+                          [this] { return run_serve(session_, serve_); });
+    serve->add_option("--address", serve_.address, "listen here instead of at server.address")->type_name("HOST:PORT");
+    serve->add_option("--access-log", serve_.access_log, "a JSON line for each request; - for standard error")
+        ->type_name("FILE");
+    serve->add_option("--tokens-file", serve_.tokens_file, "bearer tokens, one a line")->type_name("FILE");
+    serve->add_flag("--insecure", serve_.insecure, "listen anywhere without tokens or TLS all the same");
     command(app_, "doctor", "check configuration, backends and provider", "examples:\n  ragfs -c ragfs.yaml doctor",
             [this] { return run_doctor(session_); });
     auto* tour = command(app_, "tour", "a first look: what is there, read twice, cold and warm",
@@ -269,6 +278,7 @@ class CommandLine {
   MvOptions mv_;
   CpOptions cp_;
   TourOptions tour_;
+  ServeOptions serve_;
   std::string invalidate_path_;
   std::string check_file_;
   std::string shell_;

@@ -125,6 +125,15 @@ struct TourOptions {
 };
 ExitCode run_tour(Session& session, const TourOptions& options);
 
+struct ServeOptions {
+  std::string address;  // "" = as configured; so the others
+  std::string access_log;
+  std::string tokens_file;
+  bool insecure = false;
+};
+// Until SIGTERM or SIGINT; then drains.
+ExitCode run_serve(Session& session, const ServeOptions& options);
+
 ExitCode run_version(Session& session);
 
 // Reads command lines from standard input until its end or `exit`.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <initializer_list>
 
 #include "ragfs/cache/cached_file_system.h"
@@ -81,8 +83,26 @@ Result<std::shared_ptr<FileSystem>> CacheLayer::wrap(const MountConfig& mount, c
   config.policy = policy_config(config_);
   if (auto valid = config.validate(); !valid) return std::unexpected(valid.error());
   auto cached = std::make_shared<CachedFileSystem>(std::move(backend), domain_, config);
+  if (wants_cache && !on_) cached->set_enabled(false);
+  const MutexLock lock(mutex_);
   mounts_.push_back({path, cached, wants_cache});
   return std::static_pointer_cast<FileSystem>(std::move(cached));
+}
+
+void CacheLayer::unwrap(const FileSystem* wrapped) {
+  std::shared_ptr<CachedFileSystem> last;  // let go after the lock
+  const MutexLock lock(mutex_);
+  const auto found = std::ranges::find_if(mounts_, [&](const Mount& mount) { return mount.cached.get() == wrapped; });
+  if (found == mounts_.end()) return;
+  last = std::move(found->cached);
+  mounts_.erase(found);
+  unwrapped_counts_.resize(kCacheCounterCount);
+  for (size_t i = 0; i < kCacheCounterCount; ++i) unwrapped_counts_[i] += last->count(static_cast<CacheCounter>(i));
+}
+
+std::vector<CacheLayer::Mount> CacheLayer::mounts() const {
+  const MutexLock lock(mutex_);
+  return mounts_;
 }
 
 CacheReport CacheLayer::report() const {
@@ -92,9 +112,11 @@ CacheReport CacheLayer::report() const {
   report.provider = provider_->name();
   report.state = breaker_text(domain_->provider().state());
   report.provider_metrics = provider_->metrics();
+  const MutexLock lock(mutex_);  // a mount that goes away is counted once
   for (size_t i = 0; i < kCacheCounterCount; ++i) {
     const auto counter = static_cast<CacheCounter>(i);
     uint64_t value = domain_->counters().read(counter);
+    if (!unwrapped_counts_.empty()) value += unwrapped_counts_[i];
     for (const Mount& mount : mounts_) value += mount.cached->count(counter);
     report.counters.emplace_back(kCacheCounterNames[i], value);
   }
@@ -110,7 +132,7 @@ CacheReport CacheLayer::report() const {
 }
 
 void CacheLayer::set_on(bool on) {
-  for (const Mount& mount : mounts_) {
+  for (const Mount& mount : mounts()) {
     if (mount.wants_cache) mount.cached->set_enabled(on);
   }
   on_ = on;
@@ -119,15 +141,16 @@ void CacheLayer::set_on(bool on) {
 void CacheLayer::flush() { domain_->new_epoch(); }
 
 Result<void> CacheLayer::invalidate(PathView path) {
+  const std::vector<Mount> mounts = this->mounts();
   const Mount* holder = nullptr;
-  for (const Mount& mount : mounts_) {
+  for (const Mount& mount : mounts) {
     if (!path.is_within(mount.path)) continue;
     if (holder == nullptr || mount.path.view().depth() > holder->path.view().depth()) holder = &mount;
   }
   if (holder != nullptr) {
     if (auto done = holder->cached->invalidate(Context(), path.relative_to(holder->path)); !done) return done;
   }
-  for (const Mount& mount : mounts_) {
+  for (const Mount& mount : mounts) {
     if (&mount == holder || !mount.path.view().is_within(path)) continue;
     if (auto done = mount.cached->invalidate(Context(), PathView()); !done) return done;
   }

@@ -1,7 +1,7 @@
 // CacheLayer: the cache of an Instance: its provider, its coherence domain and the wrappers around cached mounts.
 //
 // For: Instance, which asks it to wrap each backend and hands the operator's commands on. Not for: the protocol of the
-// cache (cache/). Thread-safety: wrap() is for the start, on one thread; the rest may be called from any thread.
+// cache (cache/). Thread-safety: all methods may be called from any thread; close() last.
 #pragma once
 
 #include <atomic>
@@ -14,6 +14,7 @@
 #include "ragfs/base/context.h"
 #include "ragfs/base/error.h"
 #include "ragfs/base/path.h"
+#include "ragfs/base/sync.h"
 #include "ragfs/cache/provider.h"
 #include "ragfs/config/config.h"
 #include "ragfs/fs/file_system.h"
@@ -48,6 +49,9 @@ class CacheLayer {
   Result<std::shared_ptr<FileSystem>> wrap(const MountConfig& mount, const Path& path,
                                            std::shared_ptr<FileSystem> backend, bool wants_cache);
 
+  // Forgets the wrapper of a mount that was taken away; its counts stay in the report.
+  void unwrap(const FileSystem* wrapped);
+
   CacheReport report() const;
   // Off: reads ask the backends and nothing is stored; mutations are recorded all the same.
   void set_on(bool on);
@@ -67,7 +71,10 @@ class CacheLayer {
   const CacheConfig config_;
   std::shared_ptr<CacheProvider> provider_;
   std::shared_ptr<CoherenceDomain> domain_;
-  std::vector<Mount> mounts_;
+  std::vector<Mount> mounts() const;
+  mutable Mutex mutex_;
+  std::vector<Mount> mounts_ RAGFS_GUARDED_BY(mutex_);
+  std::vector<uint64_t> unwrapped_counts_ RAGFS_GUARDED_BY(mutex_);  // by CacheCounter; empty before the first
   std::atomic<bool> on_{true};
 };
 

@@ -25,6 +25,7 @@ class Validator {
       wrong(kCache + "mooncake.device_name",
             fmt::format("is missing; protocol {} needs a device", config_.cache.mooncake.protocol));
     }
+    server();
     if (problems_.empty()) return {};
     return fail(ErrorCode::config, fmt::format("{}", fmt::join(problems_, "\n")));
   }
@@ -134,6 +135,27 @@ class Validator {
     }
     if (redis.mode == "cluster" && redis.db != 0) {
       wrong(kCache + "redis.db", fmt::format("{} is not allowed; a cluster has database 0 only", redis.db));
+    }
+  }
+
+  void server() {
+    const ServerConfig& server = config_.server;
+    const auto one_of_two = [&](const std::string& field, bool wrong_together, std::string_view what) {
+      if (wrong_together) wrong("server." + field, what);
+    };
+    one_of_two("tokens_env", !server.tokens_env.empty() && !server.tokens_file.empty(),
+               "the environment variable and the file are both given; keep one");
+    one_of_two("tls_key_file", server.tls_certificate_file.empty() != server.tls_key_file.empty(),
+               "a certificate and its key go together; give both or none");
+    const size_t colon = server.address.rfind(':');
+    const std::string port = colon == std::string::npos ? "" : server.address.substr(colon + 1);
+    const bool digits = !port.empty() && port.size() <= 5 && port.find_first_not_of("0123456789") == std::string::npos;
+    if (!digits || colon == 0 || std::stoul(port) > 65'535) {
+      wrong("server.address",
+            fmt::format("\"{}\" is not allowed; HOST:PORT is expected, an IPv6 host in brackets", server.address));
+    }
+    if (server.max_buffered_bytes < server.max_request_body_bytes) {
+      wrong("server.max_buffered_bytes", "is less than max_request_body_bytes: no such body could be taken");
     }
   }
 

@@ -111,6 +111,31 @@ struct LogConfig {
   std::string file;  // "" = standard error
 };
 
+// The HTTP server (`ragfs serve`).
+struct ServerConfig {
+  std::string address = "127.0.0.1:8080";  // HOST:PORT; port 0 = any free one
+  bool insecure = false;                   // another address than loopback without tokens and TLS
+  std::string tokens_env;                  // name of an environment variable; "" = none
+  std::string tokens_file;                 // instead of tokens_env
+  std::string tls_certificate_file;        // PEM, with the chain; "" = no TLS
+  std::string tls_key_file;
+  std::string access_log;           // JSON lines; "" = none, "-" = standard error
+  bool allow_local_mounts = false;  // POST /mount may show directories of this machine
+  int64_t io_threads = 0;           // 0 = one per CPU, at most 8
+  int64_t worker_threads = 16;
+  int64_t queue_limit = 1024;
+  int64_t max_connections = 4096;
+  int64_t max_handles = 10'000;
+  uint64_t max_request_body_bytes = 64ULL << 20;
+  uint64_t max_buffered_bytes = 256ULL << 20;
+  uint64_t max_header_bytes = 16ULL << 10;
+  int64_t header_timeout_ms = 10'000;
+  int64_t idle_timeout_ms = 75'000;
+  int64_t stall_timeout_ms = 30'000;
+  int64_t request_timeout_ms = 60'000;
+  int64_t drain_timeout_ms = 15'000;
+};
+
 // Where a file gives a field, for messages.
 struct FieldPlace {
   int line = 0;
@@ -122,6 +147,7 @@ struct Config {
   CacheConfig cache;
   PathLockConfig pathlock;
   LogConfig log;
+  ServerConfig server;
 
   // Not keys: where this came from, and what was ignored on the way.
   std::string source;                        // the file; "" = made by a program

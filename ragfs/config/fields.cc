@@ -274,6 +274,73 @@ const Section& log_fields() {
   return spec;
 }
 
+const Section& server_fields() {
+  static const Section spec{
+      "The HTTP server of `ragfs serve`.",
+      {
+          field("address", &ServerConfig::address)
+              .says("HOST:PORT to listen at; port 0: any free one. Anything but loopback needs tokens and TLS.")
+              .not_empty(),
+          field("insecure", &ServerConfig::insecure).says("Listen anywhere without tokens or TLS all the same."),
+          field("tokens_env", &ServerConfig::tokens_env)
+              .says("Name of the environment variable that holds the bearer tokens (docs/http.md has the form)."),
+          field("tokens_file", &ServerConfig::tokens_file).says("File that holds the bearer tokens.").is_host_path(),
+          field("tls_certificate_file", &ServerConfig::tls_certificate_file)
+              .says("Certificate with its chain, PEM; empty: no TLS.")
+              .is_host_path(),
+          field("tls_key_file", &ServerConfig::tls_key_file).says("Its private key, PEM.").is_host_path(),
+          field("access_log", &ServerConfig::access_log)
+              .says("A JSON line for each request goes to this file; \"-\": standard error; empty: none."),
+          field("allow_local_mounts", &ServerConfig::allow_local_mounts)
+              .says("POST /mount may show any directory of this machine."),
+          field("io_threads", &ServerConfig::io_threads)
+              .says("Threads that serve connections; 0: one per CPU, at most 8.")
+              .between(0, 64),
+          field("worker_threads", &ServerConfig::worker_threads).says("Threads that do file work.").between(1, 256),
+          field("queue_limit", &ServerConfig::queue_limit)
+              .says("Requests that may wait for a worker; one more is answered 503.")
+              .between(1, 100'000),
+          field("max_connections", &ServerConfig::max_connections)
+              .says("Open connections; one more is answered 503.")
+              .between(1, 100'000),
+          field("max_handles", &ServerConfig::max_handles).says("Open file handles.").between(1, 1'000'000),
+          field("max_request_body_bytes", &ServerConfig::max_request_body_bytes)
+              .says("Largest body of a request, which is the largest file that can be written whole.")
+              .in("bytes")
+              .between(1024, 1ULL << 32),
+          field("max_buffered_bytes", &ServerConfig::max_buffered_bytes)
+              .says("Bodies of all requests in memory together; one more is answered 503.")
+              .in("bytes")
+              .between(1 << 20, kTiB / 2),
+          field("max_header_bytes", &ServerConfig::max_header_bytes)
+              .says("Request line and header lines of a request together.")
+              .in("bytes")
+              .between(1024, 1 << 20),
+          field("header_timeout_ms", &ServerConfig::header_timeout_ms)
+              .says("From a request's first byte to the end of its header.")
+              .in("ms")
+              .between(10, kDay_ms),
+          field("idle_timeout_ms", &ServerConfig::idle_timeout_ms)
+              .says("A connection without a request is closed after this.")
+              .in("ms")
+              .between(10, kDay_ms),
+          field("stall_timeout_ms", &ServerConfig::stall_timeout_ms)
+              .says("A client that neither sends nor takes a byte for this long is dropped.")
+              .in("ms")
+              .between(10, kDay_ms),
+          field("request_timeout_ms", &ServerConfig::request_timeout_ms)
+              .says("Longest wait of one request for locks, the cache and the backend.")
+              .in("ms")
+              .between(10, kDay_ms),
+          field("drain_timeout_ms", &ServerConfig::drain_timeout_ms)
+              .says("After SIGTERM: what requests in flight get to end in.")
+              .in("ms")
+              .between(0, kDay_ms),
+      },
+      {{"tokens", std::string(kNoSecret) + "tokens_env) or a file (tokens_file)"}}};
+  return spec;
+}
+
 const Section& agfs_fields() {
   static const Section spec{"The file system.",
                             {
@@ -293,8 +360,10 @@ const Section& storage_fields() {
 }  // namespace
 
 const Section& config_section() {
-  static const Section spec{
-      "RAGFS configuration.", {group("storage", storage_fields()), section("log", &Config::log, log_fields())}, {}};
+  static const Section spec{"RAGFS configuration.",
+                            {group("storage", storage_fields()), section("log", &Config::log, log_fields()),
+                             section("server", &Config::server, server_fields())},
+                            {}};
   return spec;
 }
 

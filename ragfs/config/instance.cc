@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "ragfs/base/sync.h"
 #include "ragfs/config/factories.h"
 #include "ragfs/fs/agfs_view.h"
 #include "ragfs/fs/mount_table.h"
@@ -33,56 +34,66 @@ std::unexpected<Error> no_cache() { return fail(ErrorCode::not_supported, "there
 
 struct Instance::Parts {
   Config config;
-  std::vector<std::string> warnings;
   std::unique_ptr<CacheLayer> cache;  // nullptr without a cache
-  std::vector<MountStatus> mounts;
+  mutable Mutex mutex;
+  std::vector<std::string> warnings RAGFS_GUARDED_BY(mutex);
+  struct Mounted {
+    MountConfig config;
+    MountStatus status;
+    const FileSystem* wrapped;  // what the cache layer made of it; nullptr without one
+  };
+  std::vector<Mounted> mounts RAGFS_GUARDED_BY(mutex);
   std::shared_ptr<MountTable> table = std::make_shared<MountTable>();
   std::shared_ptr<PathLocks> locks;
   std::shared_ptr<FileSystem> top;
   bool closed = false;
 
   // Two mounts that show one directory through different roots would cache it under two identities.
-  bool may_cache(size_t index);
-  Result<void> open_mount(size_t index);
+  bool may_cache(const MountConfig& mount, const std::string& place);
+  // `place` is what messages call it.
+  Result<void> open_mount(const MountConfig& mount, const std::string& place);
   // Statistics and path locks around the tree of mounts.
   Result<void> build_top();
 };
 
-bool Instance::Parts::may_cache(size_t index) {
-  const MountConfig& mount = config.mounts[index];
+bool Instance::Parts::may_cache(const MountConfig& mount, const std::string& place) {
   if (cache == nullptr || !mount.cache) return false;
   if (mount.type != "localfs") return true;
   for (const MountConfig& other : config.mounts) {
     if (other.type != "localfs" || !overlap(real_directory(mount), real_directory(other))) continue;
-    warnings.push_back(fmt::format("{}: {} and {} overlap: this mount is not cached",
-                                   config.place(fmt::format("storage.agfs.mounts[{}]", index)), mount.local_dir,
-                                   other.local_dir));
+    const MutexLock lock(mutex);
+    warnings.push_back(
+        fmt::format("{}: {} and {} overlap: this mount is not cached", place, mount.local_dir, other.local_dir));
     return false;
   }
   return true;
 }
 
-Result<void> Instance::Parts::open_mount(size_t index) {
-  const MountConfig& mount = config.mounts[index];
+Result<void> Instance::Parts::open_mount(const MountConfig& mount, const std::string& place) {
   const auto failed = [&](const Error& error) {
-    // Whatever is wrong, the start ends here and the operator looks at this line of the file.
-    const std::string place = config.place(fmt::format("storage.agfs.mounts[{}]", index));
+    // Whatever is wrong, a start ends here and the operator looks at this line of the file.
     return fail(ErrorCode::config, fmt::format("{}: {}", place, error.message), error.sys_errno);
   };
   auto path = Path::parse(mount.path);
   if (!path) return failed(path.error());
   auto backend = open_backend(mount);
   if (!backend) return failed(backend.error());
-  const bool cached = may_cache(index);
+  const bool cached = may_cache(mount, place);
   std::shared_ptr<FileSystem> file_system = *backend;
-  if (cache != nullptr && !file_system->traits().control) {
-    auto wrapped = cache->wrap(mount, *path, file_system, cached);
-    if (!wrapped) return failed(wrapped.error());
-    file_system = std::move(*wrapped);
+  const bool wrap = cache != nullptr && !file_system->traits().control;
+  if (wrap) {
+    auto made = cache->wrap(mount, *path, file_system, cached);
+    if (!made) return failed(made.error());
+    file_system = std::move(*made);
   }
+  const FileSystem* const wrapped = wrap ? file_system.get() : nullptr;
   auto counted = std::make_shared<StatsFileSystem>(std::move(file_system));
-  if (auto mounted = table->mount(*path, std::move(counted)); !mounted) return failed(mounted.error());
-  mounts.push_back({path->text(), mount.type, mount.local_dir, cached});
+  if (auto mounted = table->mount(*path, std::move(counted)); !mounted) {
+    if (wrap) cache->unwrap(wrapped);
+    return mounted.error().code == ErrorCode::mount_point_exists ? mounted : failed(mounted.error());
+  }
+  const MutexLock lock(mutex);
+  mounts.push_back({mount, {path->text(), mount.type, mount.local_dir, cached}, wrapped});
   return {};
 }
 
@@ -111,14 +122,19 @@ Result<std::unique_ptr<Instance>> Instance::open(const Config& config) {
   if (auto valid = config.validate(); !valid) return std::unexpected(valid.error());
   auto parts = std::make_unique<Parts>();
   parts->config = config;
-  parts->warnings = config.warnings;
+  std::vector<std::string> warnings = config.warnings;
   if (config.cache.enabled && config.cache.provider != "disabled") {
-    auto cache = CacheLayer::open(config, parts->warnings);
+    auto cache = CacheLayer::open(config, warnings);
     if (!cache) return std::unexpected(cache.error());
     parts->cache = std::move(*cache);
   }
+  {
+    const MutexLock lock(parts->mutex);
+    parts->warnings = std::move(warnings);
+  }
   for (size_t i = 0; i < config.mounts.size(); ++i) {
-    if (auto opened = parts->open_mount(i); !opened) return std::unexpected(opened.error());
+    const std::string place = config.place(fmt::format("storage.agfs.mounts[{}]", i));
+    if (auto opened = parts->open_mount(config.mounts[i], place); !opened) return std::unexpected(opened.error());
   }
   if (auto built = parts->build_top(); !built) return std::unexpected(built.error());
   return std::unique_ptr<Instance>(new Instance(std::move(parts)));
@@ -128,9 +144,45 @@ FileSystem& Instance::fs() { return *parts_->top; }
 
 const Config& Instance::config() const { return parts_->config; }
 
-std::vector<MountStatus> Instance::mounts() const { return parts_->mounts; }
+std::vector<MountStatus> Instance::mounts() const {
+  std::vector<MountStatus> all;
+  const MutexLock lock(parts_->mutex);
+  for (const Parts::Mounted& mounted : parts_->mounts) all.push_back(mounted.status);
+  return all;
+}
 
-const std::vector<std::string>& Instance::warnings() const { return parts_->warnings; }
+std::vector<std::string> Instance::warnings() const {
+  const MutexLock lock(parts_->mutex);
+  return parts_->warnings;
+}
+
+Result<void> Instance::mount(const MountConfig& config) {
+  const auto path = Path::parse(config.path);
+  if (!path) return std::unexpected(path.error());
+  {
+    const MutexLock lock(parts_->mutex);
+    for (const Parts::Mounted& mounted : parts_->mounts) {
+      if (mounted.status.path == path->text()) return fail(ErrorCode::mount_point_exists, path->text());
+      const bool local = mounted.config.type == "localfs" && config.type == "localfs";
+      if (!local || !overlap(real_directory(mounted.config), real_directory(config))) continue;
+      // What is written through the one would not be seen by the other's cache.
+      return fail(ErrorCode::config, fmt::format("{}: {} overlaps {}, which is mounted at {}", path->text(),
+                                                 config.local_dir, mounted.config.local_dir, mounted.status.path));
+    }
+  }
+  return parts_->open_mount(config, path->text());
+}
+
+Result<void> Instance::unmount(PathView path) {
+  const auto gone = parts_->table->unmount(path);
+  if (!gone) return std::unexpected(gone.error());
+  const MutexLock lock(parts_->mutex);
+  for (const Parts::Mounted& mounted : parts_->mounts) {
+    if (mounted.status.path == path.text() && mounted.wrapped != nullptr) parts_->cache->unwrap(mounted.wrapped);
+  }
+  std::erase_if(parts_->mounts, [&](const Parts::Mounted& mounted) { return mounted.status.path == path.text(); });
+  return {};
+}
 
 CacheReport Instance::cache_report() const {
   return parts_->cache == nullptr ? CacheReport() : parts_->cache->report();

@@ -39,8 +39,12 @@ class Instance {
   FileSystem& fs();
   const Config& config() const;
   std::vector<MountStatus> mounts() const;
+  // One more mount while the process runs. Errors: mount_point_exists; config, as at start.
+  Result<void> mount(const MountConfig& config);
+  // Calls in flight end on what they began with. Errors: mount_point_not_found.
+  Result<void> unmount(PathView path);
   // What the operator should know and that was no reason not to start.
-  const std::vector<std::string>& warnings() const;
+  std::vector<std::string> warnings() const;
 
   CacheReport cache_report() const;
   // Off: reads ask the backends and nothing is stored; mutations are recorded all the same, so that turning it on again

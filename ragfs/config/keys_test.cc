@@ -27,6 +27,7 @@ const std::vector<Row>& rows() {
   static const std::string cake = cache + "mooncake.";
   static const std::string yuan = cache + "yuanrong.";
   static const std::string lock = "storage.agfs.pathlock.";
+  static const std::string web = "server.";
   static const std::vector<Row> table = {
       {cache + "enabled", "false", "false", "yes", "yes is not allowed; true or false is expected", ""},
       {cache + "provider", "disabled", "disabled", "memcached",
@@ -87,6 +88,27 @@ const std::vector<Row>& rows() {
       {lock + "lock_timeout_secs", "2", "2", ".inf", ".inf is not allowed", ""},
       {"log.level", "debug", "debug", "loud", "one of debug, info, warn, error, off", ""},
       {"log.file", "/var/log/x", "\"/var/log/x\"", "[]", "a list is not allowed", ""},
+      {web + "address", "\"[::1]:0\"", "\"[::1]:0\"", "\"localhost\"", "HOST:PORT is expected", ""},
+      {web + "insecure", "true", "true", "1", "true or false", ""},
+      {web + "tokens_env", "TOKENS", "\"TOKENS\"", "[]", "a list is not allowed", ""},
+      {web + "tokens_file", "/run/tokens", "\"/run/tokens\"", "[]", "a list is not allowed", ""},
+      {web + "tls_certificate_file", "/c.pem", "\"/c.pem\"", "[]", "a list is not allowed", "tls_key_file: /k.pem"},
+      {web + "tls_key_file", "/k.pem", "\"/k.pem\"", "[]", "a list is not allowed", "tls_certificate_file: /c.pem"},
+      {web + "access_log", "\"-\"", "\"-\"", "[]", "a list is not allowed", ""},
+      {web + "allow_local_mounts", "true", "true", "1", "true or false", ""},
+      {web + "io_threads", "2", "2", "65", "an integer from 0 to 64", ""},
+      {web + "worker_threads", "4", "4", "0", "an integer from 1 to 256", ""},
+      {web + "queue_limit", "10", "10", "0", "an integer from 1 to 100000", ""},
+      {web + "max_connections", "10", "10", "0", "an integer from 1 to 100000", ""},
+      {web + "max_handles", "10", "10", "0", "an integer from 1 to 1000000", ""},
+      {web + "max_request_body_bytes", "1MiB", "1048576", "1", "a size from 1024", ""},
+      {web + "max_buffered_bytes", "64MiB", "67108864", "1KiB", "a size from 1048576", ""},
+      {web + "max_header_bytes", "8KiB", "8192", "1", "a size from 1024", ""},
+      {web + "header_timeout_ms", "100", "100", "1", "an integer from 10", ""},
+      {web + "idle_timeout_ms", "100", "100", "1", "an integer from 10", ""},
+      {web + "stall_timeout_ms", "100", "100", "1", "an integer from 10", ""},
+      {web + "request_timeout_ms", "100", "100", "1", "an integer from 10", ""},
+      {web + "drain_timeout_ms", "0", "0", "-1", "an integer from 0", ""},
       {"storage.agfs.mounts[0].path", "/x", "\"/x\"", "x", "an absolute path of the tree", ""},
       {"storage.agfs.mounts[0].type", "memfs", "memfs", "s3", "one of localfs, memfs is expected", ""},
       {"storage.agfs.mounts[0].local_dir", "/srv", "\"/srv\"", "[]", "a list is not allowed", ""},
@@ -123,7 +145,7 @@ std::string document(const Row& row, const std::string& value) {
   }
   out += fmt::format("{}{}: {}\n", std::string(indent, ' '), key, value);
   if (!row.beside.empty()) out += fmt::format("{}{}\n", std::string(indent, ' '), row.beside);
-  if (row.path.starts_with("log.")) out += "storage: {agfs: {mounts: [{path: /m, type: memfs}]}}\n";
+  if (!row.path.starts_with("storage.")) out += "storage: {agfs: {mounts: [{path: /m, type: memfs}]}}\n";
   return out;
 }
 
