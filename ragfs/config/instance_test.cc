@@ -1,0 +1,109 @@
+#include "ragfs/config/instance.h"
+
+#include <gtest/gtest.h>
+
+#include "ragfs/config/loader.h"
+
+namespace ragfs {
+namespace {
+
+PathView P(std::string_view text) { return PathView::from_normal(text); }
+
+class InstanceTest : public ::testing::Test {
+ protected:
+  void start(const std::string& mounts, const std::string& cache = "") {
+    auto config = parse_config("storage:\n  agfs:\n    mounts:\n" + mounts + "    cache:\n" +
+                                   (cache.empty() ? "      enabled: true\n" : cache),
+                               "t.yaml");
+    ASSERT_TRUE(config) << config.error().message;
+    opened_ = Instance::open(*config);
+  }
+  Instance& instance() { return **opened_; }
+  std::string read(std::string_view path) {
+    const auto got = instance().fs().read(ctx_, P(path), 0, 0);
+    return got ? got->str() : "<" + std::string(kind_name(got.error().code)) + ">";
+  }
+  bool write(std::string_view path, std::string_view data) {
+    return instance().fs().write(ctx_, P(path), data, 0, WriteFlag::create).has_value();
+  }
+
+  Context ctx_;
+  Result<std::unique_ptr<Instance>> opened_;
+};
+
+TEST_F(InstanceTest, MountsShareOneProviderAndEachHasItsSwitch) {
+  start(
+      "      - {path: /a, type: memfs}\n      - {path: /b, type: memfs}\n"
+      "      - {path: /off, type: memfs, cache: false}\n");
+  ASSERT_TRUE(opened_) << opened_.error().message;
+  for (const MountStatus& mount : instance().mounts()) EXPECT_EQ(mount.cached, mount.path != "/off") << mount.path;
+  for (const char* file : {"/a/f", "/b/f", "/off/f"}) {
+    ASSERT_TRUE(write(file, std::string("of ") + file));
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(read(file), std::string("of ") + file);
+  }
+  const CacheReport report = instance().cache_report();
+  EXPECT_EQ(report.provider, "embedded");
+  EXPECT_EQ(report.hits, 6U) << "three reads of each cached file, none of the other";
+}
+
+TEST_F(InstanceTest, NothingMovesAcrossMountsAndTheRootListsThem) {
+  start("      - {path: /a, type: memfs}\n      - {path: /b, type: memfs}\n");
+  ASSERT_TRUE(opened_);
+  ASSERT_TRUE(write("/a/f", "x"));
+  EXPECT_FALSE(instance().fs().rename(ctx_, P("/a/f"), P("/b/f")));
+  EXPECT_EQ(read("/a/f") + read("/b/f"), "x<not_found>");
+  const auto root = instance().fs().read_dir(ctx_, P("/"));
+  ASSERT_TRUE(root);
+  EXPECT_EQ(root->size(), 2U);
+}
+
+TEST_F(InstanceTest, AProviderThatThisBuildLacksEndsTheStartByItsNameInEveryMode) {
+  Config config = *parse_config("storage: {agfs: {mounts: [{path: /, type: memfs}]}}", "t.yaml");
+  config.cache.provider = "engine_of_tomorrow";
+  for (const char* mode : {"bypass", "strict"}) {
+    config.cache.failure_mode = mode;
+    const auto refused = Instance::open(config);
+    ASSERT_FALSE(refused) << mode;
+    EXPECT_EQ(refused.error().code, ErrorCode::config);
+    EXPECT_NE(refused.error().message.find("engine_of_tomorrow"), std::string::npos) << refused.error().message;
+  }
+}
+
+TEST_F(InstanceTest, WithoutACacheItsCommandsSaySo) {
+  start("      - {path: /, type: memfs}\n", "      enabled: false\n");
+  ASSERT_TRUE(opened_);
+  ASSERT_TRUE(write("/f", "x"));
+  EXPECT_EQ(read("/f"), "x");
+  EXPECT_FALSE(instance().cache_report().configured);
+  EXPECT_EQ(instance().set_cache_on(false).error().code, ErrorCode::not_supported);
+  EXPECT_EQ(instance().flush_cache().error().code, ErrorCode::not_supported);
+  EXPECT_EQ(instance().invalidate(P("/f")).error().code, ErrorCode::not_supported);
+}
+
+TEST_F(InstanceTest, ADirectoryThatIsNotThereEndsTheStartAndNamesTheLine) {
+  start("      - {path: /, type: localfs, local_dir: /nowhere/at/all}\n");
+  ASSERT_FALSE(opened_);
+  EXPECT_EQ(opened_.error().code, ErrorCode::config);
+  EXPECT_NE(opened_.error().message.find("t.yaml:4"), std::string::npos) << opened_.error().message;
+  EXPECT_NE(opened_.error().message.find("/nowhere/at/all"), std::string::npos) << opened_.error().message;
+}
+
+TEST_F(InstanceTest, OffAsksTheBackendAndOnServesNothingOld) {
+  start("      - {path: /, type: memfs}\n");
+  ASSERT_TRUE(opened_);
+  ASSERT_TRUE(write("/f", "one"));
+  EXPECT_EQ(read("/f"), "one");
+  ASSERT_TRUE(instance().set_cache_on(false));
+  ASSERT_TRUE(write("/f", "two"));
+  EXPECT_EQ(read("/f"), "two");
+  ASSERT_TRUE(instance().set_cache_on(true));
+  EXPECT_EQ(read("/f"), "two");
+  ASSERT_TRUE(instance().flush_cache());
+  EXPECT_EQ(read("/f"), "two");
+  EXPECT_TRUE(instance().check_provider(Deadline::in_ms(1'000)));
+  EXPECT_TRUE(instance().close(Deadline::in_ms(1'000)));
+  EXPECT_TRUE(instance().close(Deadline::in_ms(1'000)));
+}
+
+}  // namespace
+}  // namespace ragfs
