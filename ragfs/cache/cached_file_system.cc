@@ -8,6 +8,13 @@
 #include "ragfs/fs/walk.h"
 
 namespace ragfs {
+namespace {
+
+std::string_view identity_of(const CachedMountConfig& config, const FileSystem& backend) {
+  return config.identity.empty() ? std::string_view(backend.traits().identity) : config.identity;
+}
+
+}  // namespace
 
 Result<void> CachedMountConfig::validate() const {
   if (!PathView::is_normal(mount_path)) {
@@ -27,9 +34,10 @@ CachedFileSystem::CachedFileSystem(std::shared_ptr<FileSystem> backend, std::sha
                                    const CachedMountConfig& config)
     : backend_(std::make_shared<ExceptionBarrier>(std::move(backend))),
       domain_(std::move(domain)),
-      identity_(domain_->backend(backend_->traits().identity)),
+      identity_(domain_->backend(identity_of(config, *backend_))),
       prefix_(config.identity_prefix == "/" ? "" : config.identity_prefix),
-      cacheable_identity_(!backend_->traits().identity.empty() && !backend_->traits().case_insensitive),
+      nested_(prefix_.empty() ? nullptr : identity_->nested.add(prefix_)),
+      cacheable_identity_(!identity_of(config, *backend_).empty() && !backend_->traits().case_insensitive),
       revalidate_ns_(config.revalidate_ms * 1'000'000),
       policy_(config.policy, PathView::from_normal(config.mount_path)),
       enabled_(config.enabled) {}

@@ -25,7 +25,8 @@ namespace ragfs {
 
 struct CachedMountConfig {
   std::string mount_path = "/";       // where the backend is mounted: what policy prefixes are resolved against
-  std::string identity_prefix = "/";  // where the backend's root lies inside its identity (nested mounts of one tree)
+  std::string identity;               // that keys and records are made with; "" = the backend's own
+  std::string identity_prefix = "/";  // where the backend's root lies inside it (nested mounts of one tree)
   bool enabled = true;
   int64_t revalidate_ms = 0;  // objects older than this are compared with the backend's version; 0 = never
   CachePolicyConfig policy;
@@ -86,7 +87,10 @@ class CachedFileSystem final : public FileSystem {
   // A path of the call in the backend's identity (with the prefix of a nested mount in front).
   class Target;
 
-  bool serves(PathView path) const { return enabled() && cacheable_identity_ && !policy_.bypasses(path); }
+  bool serves(PathView path) const { return enabled() && cacheable_identity_ && !moved() && !policy_.bypasses(path); }
+  // This mount's root is no longer where its keys say (nested_roots.h). Asked before a call and again after each step
+  // that the answer depends on.
+  bool moved() const { return nested_ != nullptr && nested_->moved(); }
 
   // Reads (cached_reads.cc).
   std::optional<CacheHit> find(const Context& ctx, const Target& target, ObjectKind kind);
@@ -112,6 +116,12 @@ class CachedFileSystem final : public FileSystem {
   void refuse_aliases_of(const Context& ctx, PathView path);
   Result<void> both_sides(const Context& ctx, PathView from, Result<void> moved);
   MutationPlan plan() const { return MutationPlan(*domain_, identity_, backend_->traits()); }
+  // What is affected cannot be told: everything of the identity.
+  MutationPlan plan_everything() const;
+  template <typename T>
+  Result<T> carry_out(const Context& ctx, PathView path, Mutation& mutation,
+                      const std::function<Result<T>()>& operation,
+                      const std::function<std::optional<NewValue>(const T&)>& new_value);
   template <typename T>
   Result<T> mutate(const Context& ctx, PathView path, MutationPlan plan, const std::function<Result<T>()>& operation,
                    const std::function<std::optional<NewValue>(const T&)>& new_value = {},
@@ -127,7 +137,8 @@ class CachedFileSystem final : public FileSystem {
   const std::shared_ptr<FileSystem> backend_;
   const std::shared_ptr<CoherenceDomain> domain_;
   const std::shared_ptr<BackendDomain> identity_;
-  const std::string prefix_;  // "" when the backend's root is its identity's root
+  const std::string prefix_;                  // "" when the backend's root is its identity's root
+  const std::shared_ptr<NestedRoot> nested_;  // nullptr then
   const bool cacheable_identity_;
   const int64_t revalidate_ns_;
   const MountPolicy policy_;

@@ -1,4 +1,6 @@
 // The writing half of CachedFileSystem: what each operation affects.
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "ragfs/base/pause_point.h"
@@ -16,6 +18,21 @@ bool may_still_land(const Result<T>& result) {
   return !result && (result.error().code == ErrorCode::timeout || result.error().code == ErrorCode::network);
 }
 
+// Errors that say for certain that a rename or removal did nothing.
+Result<void> come_back_if_nothing_happened(Result<void> done, const NestedRoots::Marked& marked) {
+  if (done) return done;
+  switch (done.error().code) {
+    case ErrorCode::not_found:
+    case ErrorCode::already_exists:
+    case ErrorCode::not_a_directory:
+    case ErrorCode::is_a_directory:
+    case ErrorCode::directory_not_empty:
+    case ErrorCode::permission_denied: NestedRoots::come_back(marked); break;
+    default: break;
+  }
+  return done;
+}
+
 }  // namespace
 
 // The one way through every mutation: lock and mark, backend, records, provider.
@@ -24,25 +41,46 @@ Result<T> CachedFileSystem::mutate(const Context& ctx, PathView path, MutationPl
                                    const std::function<Result<T>()>& operation,
                                    const std::function<std::optional<NewValue>(const T&)>& new_value,
                                    const std::function<void(MutationPlan&)>& complete) {
-  Result<Mutation> mutation = Mutation::begin(*domain_, std::move(plan), ctx.deadline, complete);
+  if (!moved()) {
+    Result<Mutation> mutation = Mutation::begin(*domain_, std::move(plan), ctx.deadline, complete);
+    if (!mutation) return std::unexpected(std::move(mutation.error()));
+    if (!moved()) return carry_out<T>(ctx, path, *mutation, operation, new_value);
+    mutation->abandon();  // the root went elsewhere while this call waited for its lock
+  }
+  Result<Mutation> mutation = Mutation::begin(*domain_, plan_everything(), ctx.deadline);
   if (!mutation) return std::unexpected(std::move(mutation.error()));
-  if (!rule_enabled(Rule::kClockAfterBackend)) mutation->settle();
+  return carry_out<T>(ctx, path, *mutation, operation, {});
+}
+
+MutationPlan CachedFileSystem::plan_everything() const {
+  constexpr PathView kRoot;
+  MutationPlan everything = plan();
+  everything.lock(kRoot, PathLockKind::subtree);
+  everything.affect_subtree(kRoot);
+  return everything;
+}
+
+template <typename T>
+Result<T> CachedFileSystem::carry_out(const Context& ctx, PathView path, Mutation& mutation,
+                                      const std::function<Result<T>()>& operation,
+                                      const std::function<std::optional<NewValue>(const T&)>& new_value) {
+  if (!rule_enabled(Rule::kClockAfterBackend)) mutation.settle();
   RAGFS_PAUSE_POINT("mutation.before_backend");
   ctx.via_symlink = false;
   Result<T> result = operation();
   const bool aliased = ctx.via_symlink;
   RAGFS_PAUSE_POINT("mutation.after_backend");
   if (!result && !rule_enabled(Rule::kFailedMutationRecords)) {
-    mutation->abandon();
+    mutation.abandon();
     return result;
   }
   if (rule_enabled(Rule::kClockAfterBackend)) {
-    mutation->settle(may_still_land(result), backend_->traits().late_apply_bound_ms);
+    mutation.settle(may_still_land(result), backend_->traits().late_apply_bound_ms);
   }
   if (aliased) refuse_aliases_of(ctx, path);
   std::optional<NewValue> value;
   if (result && new_value && !aliased) value = new_value(*result);
-  const Result<void> published = mutation->publish(value, ctx.deadline);
+  const Result<void> published = mutation.publish(value, ctx.deadline);
   if (result && !published) return std::unexpected(published.error());
   return result;
 }
@@ -105,7 +143,11 @@ Result<void> CachedFileSystem::mkdir(const Context& ctx, PathView path, uint32_t
 }
 
 Result<void> CachedFileSystem::remove(const Context& ctx, PathView path) {
-  return mutate_path(ctx, path, [&] { return backend_->remove(ctx, path); });
+  const Target target(*this, path);
+  return mutate_path(ctx, path, [&] {
+    const NestedRoots::Marked marked = identity_->nested.leave(target.identity_path());
+    return come_back_if_nothing_happened(backend_->remove(ctx, path), marked);
+  });
 }
 
 Result<void> CachedFileSystem::truncate(const Context& ctx, PathView path, uint64_t size) {
@@ -162,7 +204,10 @@ Result<void> CachedFileSystem::remove_all(const Context& ctx, PathView path) {
   MutationPlan affected = plan();
   affected.lock(target.identity_path(), PathLockKind::subtree);
   affected.affect_subtree(target.identity_path());
-  return mutate_void(ctx, path, std::move(affected), [&] { return backend_->remove_all(ctx, path); });
+  return mutate_void(ctx, path, std::move(affected), [&] {
+    identity_->nested.leave_with_all_below(target.identity_path());
+    return backend_->remove_all(ctx, path);
+  });
 }
 
 Result<void> CachedFileSystem::invalidate(const Context& ctx, PathView path) {
@@ -186,7 +231,12 @@ Result<void> CachedFileSystem::rename(const Context& ctx, PathView from, PathVie
   affected.lock(source.identity_path(), PathLockKind::subtree);
   affected.lock(target.identity_path(), PathLockKind::subtree);
   return mutate_void(
-      ctx, to, std::move(affected), [&] { return both_sides(ctx, from, backend_->rename(ctx, from, to)); },
+      ctx, to, std::move(affected),
+      [&] {
+        NestedRoots::Marked marked = identity_->nested.leave_with_all_below(source.identity_path());
+        std::ranges::move(identity_->nested.leave(target.identity_path()), std::back_inserter(marked));
+        return both_sides(ctx, from, come_back_if_nothing_happened(backend_->rename(ctx, from, to), marked));
+      },
       [&](MutationPlan& more) {
         // A file takes exact records, which are let go soon; a directory, or what could not be asked, takes its
         // subtree.

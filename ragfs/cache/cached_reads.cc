@@ -27,6 +27,7 @@ FileMeta meta_of(const EnvelopeInfo& info) {
 
 std::optional<CacheHit> CachedFileSystem::find(const Context& ctx, const Target& target, ObjectKind kind) {
   std::optional<CacheHit> hit = domain_->lookup(target.at, kind, ctx.deadline);
+  if (moved()) return std::nullopt;
   if (!hit || revalidate_ns_ == 0) return hit;
   if (domain_->age_ns(hit->envelope.info) < revalidate_ns_) return hit;
   return rule_enabled(Rule::kRevalidate) ? revalidate(ctx, target, *std::move(hit)) : std::move(hit);
@@ -37,7 +38,7 @@ std::optional<CacheHit> CachedFileSystem::revalidate(const Context& ctx, const T
   const EnvelopeInfo& info = hit.envelope.info;
   if (info.kind != ObjectKind::file || info.version.empty()) return std::nullopt;
   const std::optional<CoherenceDomain::Fill> fill = domain_->begin_fill();
-  if (!fill) return std::nullopt;
+  if (!fill || moved()) return std::nullopt;
   const Result<std::string> version = backend_->version(ctx, target.path);
   const bool racy = info.filled_at_ns - info.mtime_ns < kRacyNs;
   if (racy || !version || *version != info.version) {
@@ -58,6 +59,7 @@ Result<T> CachedFileSystem::coalesce(
   // Before anything else: what this reader must not be older than.
   const Observation seen = domain_->observe_for(target.at, kind, 0);
   std::optional<CoherenceDomain::Fill> fill = domain_->begin_fill();
+  if (moved()) fill.reset();
   const bool joins = !ctx.bypass_cache && fill && !(seen.running() && rule_enabled(Rule::kNoJoinWhileRunning));
   if (joins) {
     auto entry = flights.enter(domain_->key(target.at, kind), seen.newest(), fill->start(), fill->epoch());
@@ -67,7 +69,8 @@ Result<T> CachedFileSystem::coalesce(
     }
     if (entry.role == InflightTable<T>::Role::follower) {
       fill.reset();  // nothing will be filled: older records need not wait for this reader
-      return flights.follow(*entry.flight, ctx.deadline);
+      Result<T> followed = flights.follow(*entry.flight, ctx.deadline);
+      if (!moved()) return followed;
     }
   }
   Result<CoherenceDomain::DirectRead> place = domain_->enter_direct_read(ctx.deadline);
@@ -120,7 +123,7 @@ Result<Bytes> CachedFileSystem::read(const Context& ctx, PathView path, uint64_t
       counters_.add(CacheCounter::file_hit);
       return std::move(*hit).payload().slice(offset, size == 0 ? SIZE_MAX : size);
     }
-    if (domain_->known_absent(target.at)) {
+    if (domain_->known_absent(target.at) && !moved()) {
       counters_.add(CacheCounter::negative_hit);
       return fail(ErrorCode::not_found, std::string(path.text()));
     }

@@ -33,6 +33,7 @@
 #include "ragfs/cache/key_space.h"
 #include "ragfs/cache/listing_codec.h"
 #include "ragfs/cache/mutation_table.h"
+#include "ragfs/cache/nested_roots.h"
 #include "ragfs/cache/negative_cache.h"
 #include "ragfs/fs/file_system.h"
 #include "ragfs/fs/path_lock_table.h"
@@ -76,6 +77,7 @@ struct BackendDomain {
   const uint64_t identity_hash;  // stable: part of keys and envelopes
   const uint64_t root_id;        // seeded per process: where path trails begin
   PathLockTable mutation_locks;
+  NestedRoots nested;
 };
 
 // A path of one backend, with what a look-up needs. The view must outlive it. Belongs to one call: the ids of its

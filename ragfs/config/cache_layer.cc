@@ -75,9 +75,12 @@ Result<std::unique_ptr<CacheLayer>> CacheLayer::open(const Config& config, std::
 }
 
 Result<std::shared_ptr<FileSystem>> CacheLayer::wrap(const MountConfig& mount, const Path& path,
-                                                     std::shared_ptr<FileSystem> backend, bool wants_cache) {
+                                                     std::shared_ptr<FileSystem> backend, bool wants_cache,
+                                                     const IdentityPlace& place) {
   CachedMountConfig config;
   config.mount_path = path.text();
+  config.identity = place.identity;
+  config.identity_prefix = place.prefix;
   config.enabled = wants_cache;
   config.revalidate_ms = mount.revalidate_ms;
   config.policy = policy_config(config_);

@@ -35,6 +35,12 @@ struct CacheReport {
   uint64_t misses = 0;
 };
 
+// Where a backend's root lies in the identity that its objects are named by.
+struct IdentityPlace {
+  std::string identity;  // "" = the backend's own, at its root
+  std::string prefix = "/";
+};
+
 class CacheLayer {
  public:
   // Errors: config (a provider that is unknown or not in this build); those of the provider, in strict mode only: in
@@ -47,7 +53,8 @@ class CacheLayer {
   // The backend with the cache in front of it. A mount that wants no cache is wrapped all the same (its mutations count
   // for others that show the same data). Errors: config.
   Result<std::shared_ptr<FileSystem>> wrap(const MountConfig& mount, const Path& path,
-                                           std::shared_ptr<FileSystem> backend, bool wants_cache);
+                                           std::shared_ptr<FileSystem> backend, bool wants_cache,
+                                           const IdentityPlace& place);
 
   // Forgets the wrapper of a mount that was taken away; its counts stay in the report.
   void unwrap(const FileSystem* wrapped);

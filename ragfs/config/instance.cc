@@ -14,13 +14,12 @@
 namespace ragfs {
 namespace {
 
-// True when one directory lies in the other, and they are not the same one.
-bool overlap(const std::string& a, const std::string& b) {
-  const auto below = [](const std::string& outer, const std::string& inner) {
-    return inner.size() > outer.size() && inner.starts_with(outer) && (outer == "/" || inner[outer.size()] == '/');
-  };
-  return below(a, b) || below(b, a);
+bool lies_below(const std::string& outer, const std::string& inner) {
+  return inner.size() > outer.size() && inner.starts_with(outer) && (outer == "/" || inner[outer.size()] == '/');
 }
+
+// True when one directory lies in the other, and they are not the same one.
+bool overlap(const std::string& a, const std::string& b) { return lies_below(a, b) || lies_below(b, a); }
 
 std::string real_directory(const MountConfig& mount) {
   std::error_code error;
@@ -48,28 +47,37 @@ struct Instance::Parts {
   std::shared_ptr<FileSystem> top;
   bool closed = false;
 
-  // Two mounts that show one directory through different roots would cache it under two identities.
-  bool may_cache(const MountConfig& mount, const std::string& place);
+  // A mount whose directory lies in that of another shows the same files: it names their objects as the outermost does.
+  // Errors: those of opening the outermost directory.
+  Result<IdentityPlace> place_of(const MountConfig& mount) const;
   // `place` is what messages call it.
-  Result<void> open_mount(const MountConfig& mount, const std::string& place);
+  Result<void> open_mount(const MountConfig& mount, const std::string& place, bool at_run_time);
   // Statistics and path locks around the tree of mounts.
   Result<void> build_top();
 };
 
-bool Instance::Parts::may_cache(const MountConfig& mount, const std::string& place) {
-  if (cache == nullptr || !mount.cache) return false;
-  if (mount.type != "localfs") return true;
+Result<IdentityPlace> Instance::Parts::place_of(const MountConfig& mount) const {
+  IdentityPlace place;
+  if (mount.type != "localfs") return place;
+  const std::string directory = real_directory(mount);
+  const MountConfig* outermost = nullptr;
+  std::string top = directory;
   for (const MountConfig& other : config.mounts) {
-    if (other.type != "localfs" || !overlap(real_directory(mount), real_directory(other))) continue;
-    const MutexLock lock(mutex);
-    warnings.push_back(
-        fmt::format("{}: {} and {} overlap: this mount is not cached", place, mount.local_dir, other.local_dir));
-    return false;
+    if (other.type != "localfs") continue;
+    if (std::string real = real_directory(other); lies_below(real, top)) {
+      outermost = &other;
+      top = std::move(real);
+    }
   }
-  return true;
+  if (outermost == nullptr) return place;
+  const auto opened = open_backend(*outermost);
+  if (!opened) return std::unexpected(opened.error());
+  place.identity = (*opened)->traits().identity;
+  place.prefix = directory.substr(top == "/" ? 0 : top.size());
+  return place;
 }
 
-Result<void> Instance::Parts::open_mount(const MountConfig& mount, const std::string& place) {
+Result<void> Instance::Parts::open_mount(const MountConfig& mount, const std::string& place, bool at_run_time) {
   const auto failed = [&](const Error& error) {
     // Whatever is wrong, a start ends here and the operator looks at this line of the file.
     return fail(ErrorCode::config, fmt::format("{}: {}", place, error.message), error.sys_errno);
@@ -78,13 +86,22 @@ Result<void> Instance::Parts::open_mount(const MountConfig& mount, const std::st
   if (!path) return failed(path.error());
   auto backend = open_backend(mount);
   if (!backend) return failed(backend.error());
-  const bool cached = may_cache(mount, place);
+  const bool cached = cache != nullptr && mount.cache;
   std::shared_ptr<FileSystem> file_system = *backend;
   const bool wrap = cache != nullptr && !file_system->traits().control;
   if (wrap) {
-    auto made = cache->wrap(mount, *path, file_system, cached);
+    const auto identity = place_of(mount);
+    if (!identity) return failed(identity.error());
+    auto made = cache->wrap(mount, *path, file_system, cached, *identity);
     if (!made) return failed(made.error());
     file_system = std::move(*made);
+    // It may have been mounted before, and its files changed since by another name.
+    if (at_run_time) {
+      if (auto done = cache->invalidate(*path); !done) {
+        cache->unwrap(file_system.get());
+        return done;
+      }
+    }
   }
   const FileSystem* const wrapped = wrap ? file_system.get() : nullptr;
   auto counted = std::make_shared<StatsFileSystem>(std::move(file_system));
@@ -134,7 +151,8 @@ Result<std::unique_ptr<Instance>> Instance::open(const Config& config) {
   }
   for (size_t i = 0; i < config.mounts.size(); ++i) {
     const std::string place = config.place(fmt::format("storage.agfs.mounts[{}]", i));
-    if (auto opened = parts->open_mount(config.mounts[i], place); !opened) return std::unexpected(opened.error());
+    if (auto opened = parts->open_mount(config.mounts[i], place, false); !opened)
+      return std::unexpected(opened.error());
   }
   if (auto built = parts->build_top(); !built) return std::unexpected(built.error());
   return std::unique_ptr<Instance>(new Instance(std::move(parts)));
@@ -170,7 +188,7 @@ Result<void> Instance::mount(const MountConfig& config) {
                                                  config.local_dir, mounted.config.local_dir, mounted.status.path));
     }
   }
-  return parts_->open_mount(config, path->text());
+  return parts_->open_mount(config, path->text(), true);
 }
 
 Result<void> Instance::unmount(PathView path) {

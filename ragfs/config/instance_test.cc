@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
 #include "ragfs/config/loader.h"
 
 namespace ragfs {
@@ -103,6 +107,63 @@ TEST_F(InstanceTest, OffAsksTheBackendAndOnServesNothingOld) {
   EXPECT_TRUE(instance().check_provider(Deadline::in_ms(1'000)));
   EXPECT_TRUE(instance().close(Deadline::in_ms(1'000)));
   EXPECT_TRUE(instance().close(Deadline::in_ms(1'000)));
+}
+
+class OverlappingMounts : public InstanceTest {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "ragfs-overlap-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    directory_ = pattern;
+    std::filesystem::create_directories(directory_ + "/a/sub/innermost");
+  }
+  void TearDown() override {
+    opened_ = nullptr;
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_, ignored);
+  }
+  std::string local(const std::string& path, const std::string& below) {
+    return "      - {path: " + path + ", type: localfs, local_dir: " + directory_ + below + "}\n";
+  }
+  std::string directory_;
+};
+
+TEST_F(OverlappingMounts, AreCachedUnderOneIdentityInWhateverOrderTheyAreNamed) {
+  start(local("/inner", "/a/sub") + local("/innermost", "/a/sub/innermost") + local("/outer", "") +
+        local("/same", "/a/../a/sub"));
+  ASSERT_TRUE(opened_) << opened_.error().message;
+  EXPECT_TRUE(instance().warnings().empty());
+  for (const MountStatus& mount : instance().mounts()) EXPECT_TRUE(mount.cached) << mount.path;
+  const std::vector<std::string> names = {"/outer/a/sub/innermost/f", "/inner/innermost/f", "/innermost/f",
+                                          "/same/innermost/f"};
+  for (const std::string& writer : names) {
+    ASSERT_TRUE(write(writer, "by " + writer));
+    const uint64_t hits = instance().cache_report().hits;
+    for (const std::string& reader : names) EXPECT_EQ(read(reader), "by " + writer) << reader;
+    EXPECT_EQ(instance().cache_report().hits, hits + names.size()) << "one object, four names";
+  }
+  ASSERT_TRUE(instance().fs().remove_all(ctx_, P("/inner/innermost")));
+  for (const std::string& reader : names) EXPECT_NE(read(reader), "by " + names.back()) << reader;
+}
+
+TEST_F(OverlappingMounts, ADirectoryThatIsMountedAgainShowsWhatHappenedMeanwhile) {
+  start("      - {path: /mem, type: memfs}\n");
+  ASSERT_TRUE(opened_);
+  MountConfig inner;
+  inner.path = "/x";
+  inner.type = "localfs";
+  inner.local_dir = directory_ + "/a/sub";
+  MountConfig outer = inner;
+  outer.local_dir = directory_;
+  ASSERT_TRUE(instance().mount(inner));
+  ASSERT_TRUE(write("/x/f", "first"));
+  EXPECT_EQ(read("/x/f"), "first");
+  outer.path = "/y";
+  EXPECT_EQ(instance().mount(outer).error().code, ErrorCode::config) << "at run time overlapping mounts are refused";
+  ASSERT_TRUE(instance().unmount(P("/x")) && instance().mount(outer));
+  ASSERT_TRUE(write("/y/a/sub/f", "second"));
+  ASSERT_TRUE(instance().unmount(P("/y")) && instance().mount(inner));
+  EXPECT_EQ(read("/x/f"), "second");
 }
 
 }  // namespace
