@@ -13,7 +13,12 @@
 // A waiter watches ONE ticket that blocks it. Only when that one leaves (release or timeout) does it look again, and
 // is granted or watches another. A queue of N waiters on one path is thus a chain: a release wakes one of them.
 //
-// Cost: O(depth) for acquire and release. Nodes and batches are recycled, so a steady state allocates nothing.
+// acquire_more() joins the ticket of its owner: equal tickets never conflict, and it takes its place in the lists
+// before those who wait since the owner came. Such a group is also blocked by later tickets that are granted already,
+// so it looks through whole lists.
+//
+// Cost: O(depth) for acquire and release (acquire_more: and the requests that are near). Nodes and batches are
+// recycled, so a steady state allocates nothing.
 #include "ragfs/fs/path_lock_table.h"
 
 #include <cassert>
@@ -43,12 +48,8 @@ struct LinkList {
   Link* tail = nullptr;
 
   bool empty() const { return head == nullptr; }
-  void push_back(Link& link) {
-    link.prev = tail;
-    link.next = nullptr;
-    (tail == nullptr ? head : tail->next) = &link;
-    tail = &link;
-  }
+  // After the last element of `ticket` or an earlier one: at the end, unless the group joined an owner's ticket.
+  void insert(Link& link, uint64_t ticket);
   void remove(Link& link) {
     (link.prev == nullptr ? head : link.prev->next) = link.next;
     (link.next == nullptr ? tail : link.next->prev) = link.prev;
@@ -82,6 +83,7 @@ struct Entry {
 // A batch: everything that is granted together.
 struct Group {
   uint64_t ticket = 0;
+  bool joined = false;  // the ticket is an owner's
   bool granted = false;
   size_t used = 0;             // entries in use; the vector keeps its memory when recycled
   std::vector<Entry> entries;  // never resized while linked
@@ -94,16 +96,50 @@ struct Group {
   Group* next_watcher = nullptr;
 };
 
+void LinkList::insert(Link& link, uint64_t ticket) {
+  Link* before = tail;
+  while (before != nullptr && before->group->ticket > ticket) before = before->prev;
+  link.prev = before;
+  link.next = before == nullptr ? head : before->next;
+  (link.next == nullptr ? tail : link.next->prev) = &link;
+  (before == nullptr ? head : before->next) = &link;
+}
+
 // An earlier ticket at the front of `list`, which is in ticket order.
 Group* earlier_front(const LinkList& list, uint64_t ticket) {
   return !list.empty() && list.head->group->ticket < ticket ? list.head->group : nullptr;
 }
 
-// The ticket just before `link` in its list that is not of its own group.
+// The last of the earlier tickets before `link` in its list.
 Group* predecessor(const Link& link) {
   const Link* before = link.prev;
-  while (before != nullptr && before->group == link.group) before = before->prev;
+  while (before != nullptr && before->group->ticket == link.group->ticket) before = before->prev;
   return before == nullptr ? nullptr : before->group;
+}
+
+// For a group that joined a ticket: one in `list` that is earlier, or granted already.
+Group* in_the_way(const LinkList& list, uint64_t ticket) {
+  for (const Link* link = list.head; link != nullptr; link = link->next) {
+    Group* const group = link->group;
+    if (group->ticket < ticket || (group->ticket > ticket && group->granted)) return group;
+  }
+  return nullptr;
+}
+
+Group* blocker_of_joined(const Entry& entry, uint64_t ticket) {
+  const Node* own = entry.at.node;
+  Group* blocker = nullptr;
+  if (entry.kind == PathLockKind::subtree) {
+    blocker = in_the_way(own->below, ticket);
+  } else {
+    blocker = in_the_way(own->exact, ticket);
+    if (blocker == nullptr && entry.kind == PathLockKind::exact) blocker = in_the_way(own->shared, ticket);
+    if (blocker == nullptr) blocker = in_the_way(own->subtree, ticket);
+  }
+  for (const Node* node = own->parent; blocker == nullptr && node != nullptr; node = node->parent) {
+    blocker = in_the_way(node->subtree, ticket);
+  }
+  return blocker;
 }
 
 Group* blocker_of(const Entry& entry, uint64_t ticket) {
@@ -125,7 +161,9 @@ Group* blocker_of(const Entry& entry, uint64_t ticket) {
 
 Group* blocker_of(const Group& group) {
   for (size_t i = 0; i < group.used; ++i) {
-    if (Group* blocker = blocker_of(group.entries[i], group.ticket)) return blocker;
+    const Entry& entry = group.entries[i];
+    Group* blocker = group.joined ? blocker_of_joined(entry, group.ticket) : blocker_of(entry, group.ticket);
+    if (blocker != nullptr) return blocker;
   }
   return nullptr;
 }
@@ -242,7 +280,8 @@ struct PathLockTable::State {
   std::vector<std::unique_ptr<Batch>> free_batches RAGFS_GUARDED_BY(mutex);
 
   std::unique_ptr<Batch> take_batch() RAGFS_REQUIRES(mutex);
-  void link(Batch& batch, std::span<const PathLockRequest> requests) RAGFS_REQUIRES(mutex);
+  // `ticket` 0 takes a new one.
+  void link(Batch& batch, uint64_t ticket, std::span<const PathLockRequest> requests) RAGFS_REQUIRES(mutex);
   void link_entry(Entry& entry, Group& group, const PathLockRequest& request) RAGFS_REQUIRES(mutex);
   // Takes the batch out of the table and lets those go that it blocked.
   void leave(std::unique_ptr<Batch> batch) RAGFS_REQUIRES(mutex);
@@ -262,8 +301,9 @@ std::unique_ptr<PathLockTable::Batch> PathLockTable::State::take_batch() {
   return batch;
 }
 
-void PathLockTable::State::link(Batch& batch, std::span<const PathLockRequest> requests) {
-  batch.ticket = ++last_ticket;
+void PathLockTable::State::link(Batch& batch, uint64_t ticket, std::span<const PathLockRequest> requests) {
+  batch.joined = ticket != 0;
+  batch.ticket = ticket != 0 ? ticket : ++last_ticket;
   batch.granted = false;
   batch.used = requests.size();
   if (batch.entries.size() < requests.size()) batch.entries.resize(requests.size());
@@ -278,7 +318,7 @@ void PathLockTable::State::link_entry(Entry& entry, Group& group, const PathLock
   for (Link& link : entry.chain) {
     link.group = &group;
     link.node = node;
-    node->below.push_back(link);
+    node->below.insert(link, group.ticket);
     if (&link == &entry.chain.back()) break;
     const size_t slash = rest.find('/');
     node = &nodes.child(*node, rest.substr(0, slash));
@@ -286,7 +326,7 @@ void PathLockTable::State::link_entry(Entry& entry, Group& group, const PathLock
   }
   entry.at.group = &group;
   entry.at.node = node;
-  node->of(entry.kind).push_back(entry.at);
+  node->of(entry.kind).insert(entry.at, group.ticket);
 }
 
 void PathLockTable::State::unlink(Batch& batch) {
@@ -339,10 +379,21 @@ PathLockTable::~PathLockTable() {
 }
 
 Result<PathLockTable::Held> PathLockTable::acquire(std::span<const PathLockRequest> requests, Deadline deadline) {
+  return acquire_with(0, requests, deadline);
+}
+
+Result<PathLockTable::Held> PathLockTable::acquire_more(const Held& owner, std::span<const PathLockRequest> requests,
+                                                        Deadline deadline) {
+  assert(owner.batch_ != nullptr && owner.state_ == state_.get());
+  return acquire_with(owner.batch_->ticket, requests, deadline);
+}
+
+Result<PathLockTable::Held> PathLockTable::acquire_with(uint64_t ticket, std::span<const PathLockRequest> requests,
+                                                        Deadline deadline) {
   State& state = *state_;
   const MutexLock lock(state.mutex);
   std::unique_ptr<Batch> batch = state.take_batch();
-  state.link(*batch, requests);
+  state.link(*batch, ticket, requests);
   Group* const blocker = blocker_of(*batch);
   const uint64_t used_of_bound = blocker == nullptr ? state.counts.held : state.counts.waiting;
   const uint64_t bound = blocker == nullptr ? state.limits.max_held : state.limits.max_waiting;
@@ -354,6 +405,7 @@ Result<PathLockTable::Held> PathLockTable::acquire(std::span<const PathLockReque
   }
   if (blocker == nullptr) {
     state.counts.held += requests.size();
+    batch->granted = true;
     return Held(&state, std::move(batch));
   }
   if (deadline.expired()) {

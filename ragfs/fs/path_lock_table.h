@@ -8,9 +8,12 @@
 // granted in the order of arrival as far as they conflict: a later one never overtakes an earlier one that it conflicts
 // with, so nobody starves; requests that do not conflict never wait for each other. A batch is granted whole or not at
 // all, so there is no hold-and-wait and no deadlock.
-// Bounds: at most `max_waiting` requests wait; a request that need not wait is refused past `max_held` held ones (those
-// that waited are granted above it, so max_held + max_waiting bounds the table). Refused means would_block.
-// Thread-safety: all methods may be called from any thread. No lock of the table is held while the caller runs.
+// acquire_more() is for one who holds locks already and asks for more (an exact lock that becomes a subtree lock, a
+// call inside a call): what he holds is not in his way, nor is who waits since he came, for that one may wait for him.
+// This is hold-and-wait: two who ask for each other's locks wait until a deadline. Bounds: at most `max_waiting`
+// requests wait; a request that need not wait is refused past `max_held` held ones (those that waited are granted above
+// it, so max_held + max_waiting bounds the table). Refused means would_block. Thread-safety: all methods may be called
+// from any thread. No lock of the table is held while the caller runs.
 #pragma once
 
 #include <cstdint>
@@ -74,10 +77,16 @@ class PathLockTable {
   // Waits until all requests can be granted together. The texts are copied. Requests of one batch never conflict with
   // each other. Errors: timeout at the deadline; would_block past a bound, or at once when the deadline has passed.
   Result<Held> acquire(std::span<const PathLockRequest> requests, Deadline deadline);
+  // The same for who holds `owner`, which must be held for the whole call. What is returned is released on its own, and
+  // may outlive `owner`. Errors: as acquire.
+  Result<Held> acquire_more(const Held& owner, std::span<const PathLockRequest> requests, Deadline deadline);
 
   PathLockCounts counts() const;
 
  private:
+  // `ticket` 0 takes a new one.
+  Result<Held> acquire_with(uint64_t ticket, std::span<const PathLockRequest> requests, Deadline deadline);
+
   std::unique_ptr<State> state_;
 };
 

@@ -32,8 +32,8 @@ Result<void> PathLocksConfig::validate() const {
 PathLocks::PathLocks(PathLocksConfig config, const Clock& clock)
     : config_(config), clock_(clock), table_(config.table), seed_(random_seed()) {}
 
-bool PathLocks::covers(const Lease& lease, const PathLockRequest& request) {
-  return std::ranges::any_of(lease.covered, [&](const Owned& owned) {
+bool PathLocks::covers(std::span<const Owned> all, const PathLockRequest& request) {
+  return std::ranges::any_of(all, [&](const Owned& owned) {
     const PathView path = PathView::from_normal(owned.path);
     if (owned.kind == PathLockKind::subtree) return request.path.is_within(path);
     return request.kind != PathLockKind::subtree && request.path == path;
@@ -67,12 +67,19 @@ Error PathLocks::conflict(int64_t timeout_ms) {
 }
 
 Result<PathLockTable::Held> PathLocks::hold(std::span<const PathLockRequest> requests, int64_t timeout_ms) {
+  return hold_more(nullptr, requests, timeout_ms);
+}
+
+Result<PathLockTable::Held> PathLocks::hold_more(const PathLockTable::Held* owner,
+                                                 std::span<const PathLockRequest> requests, int64_t timeout_ms) {
   const Deadline deadline = Deadline::in_ms(timeout_ms);
   while (true) {
     // A waiter looks again whenever a lease in its way may have run out.
     const int64_t next_ns = take_back_expired();
-    const Deadline look_again = Deadline::in_ns(std::max<int64_t>(next_ns - clock_.monotonic_ns(), kNsPerMs));
-    Result<PathLockTable::Held> held = table_.acquire(requests, Deadline::earlier(deadline, look_again));
+    const Deadline until =
+        Deadline::earlier(deadline, Deadline::in_ns(std::max<int64_t>(next_ns - clock_.monotonic_ns(), kNsPerMs)));
+    Result<PathLockTable::Held> held =
+        owner == nullptr ? table_.acquire(requests, until) : table_.acquire_more(*owner, requests, until);
     if (held) return held;
     const bool waited_out = held.error().code == ErrorCode::timeout || deadline.expired();
     if (!waited_out) return held;
@@ -80,29 +87,51 @@ Result<PathLockTable::Held> PathLocks::hold(std::span<const PathLockRequest> req
   }
 }
 
+Result<std::vector<std::shared_ptr<const PathLocks::Grant>>> PathLocks::relied_on(
+    std::string_view owner_lease, std::vector<PathLockRequest>& requests) {
+  std::vector<std::shared_ptr<const Grant>> out;
+  if (owner_lease.empty()) return out;
+  const auto found = leases_.find(owner_lease);
+  if (found == leases_.end()) {
+    return fail(ErrorCode::invalid_argument, fmt::format("unknown owner lease '{}'", owner_lease));
+  }
+  const Lease& owner = found->second;
+  for (const auto& grant : owner.grants) {
+    const size_t before = requests.size();
+    std::erase_if(requests, [&](const PathLockRequest& request) { return covers(grant->paths, request); });
+    if (requests.size() < before) out.push_back(grant);
+  }
+  if (out.empty()) out.push_back(owner.grants.front());
+  return out;
+}
+
 Result<std::string> PathLocks::acquire(std::span<const PathLockRequest> requests, int64_t timeout_ms,
                                        std::string_view owner_lease) {
   if (requests.empty()) return fail(ErrorCode::invalid_argument, "pathlock request batch must not be empty");
+  take_back_expired();
   std::vector<PathLockRequest> missing(requests.begin(), requests.end());
+  Lease lease;
   {
     MutexLock lock(mutex_);
     if (leases_.size() >= config_.max_leases) return fail(ErrorCode::would_block, "too many path-lock leases");
-    if (!owner_lease.empty()) {
-      const auto owner = leases_.find(owner_lease);
-      if (owner == leases_.end()) {
-        return fail(ErrorCode::invalid_argument, fmt::format("unknown owner lease '{}'", owner_lease));
-      }
-      std::erase_if(missing, [&](const PathLockRequest& request) { return covers(owner->second, request); });
-    }
+    auto relied = relied_on(owner_lease, missing);
+    if (!relied) return std::unexpected(std::move(relied.error()));
+    lease.grants = *std::move(relied);
   }
-  Lease lease;
+  const auto owned = [](std::span<const PathLockRequest> of) {
+    std::vector<Owned> out;
+    for (const PathLockRequest& request : of) out.push_back({std::string(request.path.text()), request.kind});
+    return out;
+  };
   if (!missing.empty()) {
-    Result<PathLockTable::Held> held = hold(missing, timeout_ms);
+    const PathLockTable::Held* owner = lease.grants.empty() ? nullptr : &lease.grants.front()->held;
+    Result<PathLockTable::Held> held = hold_more(owner, missing, timeout_ms);
     if (!held) return std::unexpected(std::move(held.error()));
-    lease.held.push_back(*std::move(held));
+    lease.grants.push_back(std::make_shared<const Grant>(Grant{owned(missing), *std::move(held)}));
+    // Nothing is kept from others for the owner's sake alone.
+    if (missing.size() == requests.size()) lease.grants.erase(lease.grants.begin(), lease.grants.end() - 1);
   }
-  for (const PathLockRequest& request : requests)
-    lease.covered.push_back({std::string(request.path.text()), request.kind});
+  lease.covered = owned(requests);
   lease.refreshed_ns = clock_.monotonic_ns();
   MutexLock lock(mutex_);
   std::string name = fmt::format("{:016x}-{:x}", mix64(seed_ ^ next_), next_);
@@ -139,7 +168,7 @@ Result<void> PathLocks::check_covers(std::string_view lease, std::span<const Pat
     return fail(ErrorCode::internal, fmt::format("lock lease error: unknown or expired lease '{}'", lease));
   }
   for (const PathLockRequest& request : requests) {
-    if (covers(found->second, request)) continue;
+    if (covers(found->second.covered, request)) continue;
     return fail(ErrorCode::internal, fmt::format("lock lease error: lease does not cover {} ({})", request.path.text(),
                                                  kind_text(request.kind)));
   }

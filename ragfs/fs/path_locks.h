@@ -5,7 +5,8 @@
 // which every mutation takes besides, whatever its caller asks for.
 //
 // A lease that is not refreshed for `2 * expire_ms` is taken back; its later release or use is an error. Who presents a
-// lease may ask for more: what it covers already is not locked again.
+// lease may ask for more: what it covers already is not locked again, and what it holds is not in the way (an exact
+// lock becomes a subtree lock that way). Locks that several leases rely on are released with the last of them.
 // Bounds: at most `max_leases`; waiting and held locks by PathLockLimits.
 // Thread-safety: all methods may be called from any thread. No lock of this object is held while a caller waits.
 #pragma once
@@ -45,10 +46,10 @@ class PathLocks {
   // `config` must be valid.
   explicit PathLocks(PathLocksConfig config = {}, const Clock& clock = Clock::system());
 
-  // A new lease over all `requests`, waiting up to `timeout_ms` (0 = one attempt). `owner_lease` may name a lease whose
-  // cover is not locked again; the new lease ends before or with it. Returns the lease's name.
-  // Errors: lock_conflict `lock acquire timed out after Nms`; invalid_argument for no requests or an unknown
-  // owner_lease; would_block when a bound is reached.
+  // A new lease over all `requests`, waiting up to `timeout_ms` (0 = one attempt). `owner_lease` may name a lease of
+  // the caller whose cover is not locked again; either may be released first. Returns the new lease's name. Errors:
+  // lock_conflict `lock acquire timed out after Nms`; invalid_argument for no requests or an unknown owner_lease;
+  // would_block when a bound is reached.
   Result<std::string> acquire(std::span<const PathLockRequest> requests, int64_t timeout_ms,
                               std::string_view owner_lease = {});
   // Errors: invalid_argument when the lease is unknown, released or was taken back.
@@ -71,13 +72,26 @@ class PathLocks {
     std::string path;
     PathLockKind kind;
   };
+  // What one acquisition got, for the leases that rely on it.
+  struct Grant {
+    std::vector<Owned> paths;
+    PathLockTable::Held held;
+  };
   struct Lease {
     std::vector<Owned> covered;
-    std::vector<PathLockTable::Held> held;
+    std::vector<std::shared_ptr<const Grant>> grants;  // at least one
     int64_t refreshed_ns = 0;
   };
 
-  static bool covers(const Lease& lease, const PathLockRequest& request);
+  static bool covers(std::span<const Owned> owned, const PathLockRequest& request);
+  // Takes out of `requests` what the owner's lease covers, and returns the grants that cover it and, first, one of the
+  // owner's (they share one ticket).
+  Result<std::vector<std::shared_ptr<const Grant>>> relied_on(std::string_view owner_lease,
+                                                              std::vector<PathLockRequest>& requests)
+      RAGFS_REQUIRES(mutex_);
+  // hold(), for the holder of `owner` where that is not nullptr.
+  Result<PathLockTable::Held> hold_more(const PathLockTable::Held* owner, std::span<const PathLockRequest> requests,
+                                        int64_t timeout_ms);
   // Takes back what nobody refreshed, and returns when the next lease would be.
   int64_t take_back_expired();
   Error conflict(int64_t timeout_ms);

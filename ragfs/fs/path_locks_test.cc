@@ -60,6 +60,40 @@ TEST(PathLocks, WhatALeaseCoversIsNotLockedAgainForItsOwner) {
   EXPECT_TRUE(locks.is_locked(PathView::from_normal("/a/f")));
 }
 
+TEST(PathLocks, AnExactLockBecomesASubtreeLockForItsOwner) {
+  PathLocks locks;
+  const std::string file = take(locks, exact("/a"));
+  EXPECT_TRUE(take(locks, subtree("/a")).starts_with("ERROR lock conflict")) << "for a stranger it is in the way";
+  const std::string tree = take(locks, subtree("/a"), file);
+  ASSERT_FALSE(tree.starts_with("ERROR")) << tree;
+  EXPECT_TRUE(locks.is_locked(PathView::from_normal("/a/below")));
+  EXPECT_FALSE(take(locks, exact("/a/below"), tree).starts_with("ERROR")) << "and what it covers is entered again";
+  ASSERT_TRUE(locks.release(file));
+  EXPECT_TRUE(locks.is_locked(PathView::from_normal("/a"))) << "the wider lock stands alone";
+}
+
+TEST(PathLocks, AStrangersLockBelowKeepsAnExactLockFromBecomingASubtreeLock) {
+  PathLocks locks;
+  const std::string mine = take(locks, exact("/a"));
+  const std::string other = take(locks, exact("/a/b/c"));
+  EXPECT_TRUE(take(locks, subtree("/a"), mine).starts_with("ERROR lock conflict"));
+  EXPECT_TRUE(locks.is_locked(PathView::from_normal("/a"))) << "and what was held is held";
+  ASSERT_TRUE(locks.release(other));
+  EXPECT_FALSE(take(locks, subtree("/a"), mine).starts_with("ERROR"));
+}
+
+TEST(PathLocks, ALockThatANestedLeaseReliesOnOutlivesTheOuterOne) {
+  PathLocks locks;
+  const std::string outer = take(locks, subtree("/a"));
+  const std::string inner = take(locks, exact("/a/f"), outer);
+  ASSERT_TRUE(locks.release(outer));
+  EXPECT_TRUE(locks.is_locked(PathView::from_normal("/a/f")));
+  ASSERT_TRUE(locks.release(inner));
+  EXPECT_FALSE(locks.is_locked(PathView::from_normal("/a/f")));
+  EXPECT_FALSE(locks.is_locked(PathView::from_normal("/a/g")));
+  EXPECT_EQ(locks.counts().table.held, 0U);
+}
+
 // OpenViking: a nested lock that failed let the caller's outer lock go.
 TEST(CaseA19, AFailedNestedLockLeavesTheOuterOneHeld) {
   PathLocks locks;
