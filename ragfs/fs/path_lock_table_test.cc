@@ -348,7 +348,7 @@ TEST(PathLockTable, RandomBatchesOfManyThreadsNeverConflict) {
         referee.leave(batch);
         if (random() % 4 != 0) continue;
         // Then something else instead, without a moment of holding neither.
-        const std::array more{
+        const std::vector more{
             ask(kPaths[random() % kPaths.size()], random() % 2 == 0 ? PathLockKind::subtree : PathLockKind::exact)};
         Result<PathLockTable::Held> next = table.acquire_more(*held, more, Deadline::in_ms(2));
         if (!next) {
