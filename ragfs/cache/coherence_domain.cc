@@ -69,9 +69,13 @@ CoherenceDomain::CoherenceDomain(CoherenceConfig config, std::shared_ptr<CachePr
       listing_flights_(config_.inflight),
       negatives_(clock, config_.max_negative_entries),
       epoch_(random_u64() | 1),
-      settler_(std::make_unique<Settler>(*this)) {}
+      settler_(std::make_unique<Settler>(*this)) {
+  provider_.provider().watch_incarnation([this] {
+    if (rule_enabled(Rule::kEpochOnIncarnation)) new_epoch();
+  });
+}
 
-CoherenceDomain::~CoherenceDomain() = default;
+CoherenceDomain::~CoherenceDomain() { provider_.provider().watch_incarnation({}); }
 
 std::shared_ptr<BackendDomain> CoherenceDomain::backend(std::string_view identity) {
   const uint64_t identity_hash = hash64(identity);

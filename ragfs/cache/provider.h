@@ -99,6 +99,12 @@ class CacheProvider {
   virtual Result<void> health(Deadline deadline) = 0;
   // Changes whenever acknowledged writes may be gone.
   virtual std::string incarnation() const = 0;
+  // `changed` is called each time incarnation() becomes another, before any answer of the new incarnation is given to
+  // anybody; at most one listener, none when empty. Returns when the former listener is not running any more. For
+  // providers whose engine lives outside this process; the default never calls.
+  virtual void watch_incarnation(std::function<void()> /*changed*/) {}
+  // What an operator should know about how the engine is set up, a sentence each; for `ragfs doctor`.
+  virtual std::vector<std::string> warnings(Deadline /*deadline*/) { return {}; }
   virtual std::vector<ProviderMetric> metrics() const { return {}; }
   // Ends work in flight within the deadline; final and idempotent.
   virtual Result<void> close(Deadline deadline) = 0;

@@ -74,6 +74,10 @@ std::vector<Finding> examine(Session& session) {
   }
   for (const MountStatus& mount : (*instance)->mounts()) findings.push_back(check_mount(**instance, mount));
   findings.push_back(check_provider(**instance));
+  if (!findings.back().good) return findings;
+  for (const std::string& warning : (*instance)->provider_warnings(Deadline::in_ms(kCheckTimeout_ms))) {
+    findings.push_back({"cache provider", true, "warning: " + warning, "", ExitCode::ok});
+  }
   return findings;
 }
 

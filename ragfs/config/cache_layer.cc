@@ -15,6 +15,8 @@
 namespace ragfs {
 namespace {
 
+constexpr int64_t kStartTimeout_ms = 2'000;
+
 CoherenceConfig coherence_config(const CacheConfig& cache) {
   CoherenceConfig out;
   out.name_space = cache.name_space;
@@ -68,6 +70,13 @@ Result<std::unique_ptr<CacheLayer>> CacheLayer::open(const Config& config, std::
     provider = std::make_shared<DisabledProvider>(fmt::format("{} at start: {}", config.cache.provider, error.text()));
   }
   layer->provider_ = std::move(*provider);
+  // An engine that is down joins by itself when it answers; who wants it at start says strict.
+  if (auto up = layer->provider_->health(Deadline::in_ms(kStartTimeout_ms)); !up) {
+    if (config.cache.failure_mode == "strict") {
+      return fail(up.error().code, fmt::format("{}: {}", place, up.error().message), up.error().sys_errno);
+    }
+    warnings.push_back(fmt::format("{}: {}; going on without the cache until it answers", place, up.error().text()));
+  }
   CoherenceConfig coherence = coherence_config(config.cache);
   if (auto valid = coherence.validate(); !valid) return std::unexpected(valid.error());
   layer->domain_ = std::make_shared<CoherenceDomain>(std::move(coherence), layer->provider_);
@@ -161,6 +170,8 @@ Result<void> CacheLayer::invalidate(PathView path) {
 }
 
 Result<void> CacheLayer::check(Deadline deadline) { return provider_->health(deadline); }
+
+std::vector<std::string> CacheLayer::engine_warnings(Deadline deadline) { return provider_->warnings(deadline); }
 
 Result<void> CacheLayer::close(Deadline deadline) {
   // Erases that wait for a retry get their chance; what is left is refused by the next life's epoch.

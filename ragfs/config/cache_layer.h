@@ -65,6 +65,8 @@ class CacheLayer {
   void flush();
   Result<void> invalidate(PathView path);
   Result<void> check(Deadline deadline);
+  // CacheProvider::warnings().
+  std::vector<std::string> engine_warnings(Deadline deadline);
   Result<void> close(Deadline deadline);
 
  private:

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "ragfs/base/path.h"
+#include "ragfs/providers/redis/redis_config.h"
 
 namespace ragfs {
 namespace {
@@ -119,16 +120,23 @@ class Validator {
     bool tls = false;
     for (const std::string& endpoint : redis.endpoints) {
       tls = tls || endpoint.starts_with("rediss://");
-      if (!endpoint.starts_with("redis://") && !endpoint.starts_with("rediss://")) {
-        wrong(kCache + "redis.endpoints", fmt::format("\"{}\" is not allowed in it; redis://HOST:PORT or "
-                                                      "rediss://HOST:PORT is expected",
-                                                      endpoint));
-      } else if (endpoint.find('@') != std::string::npos) {
+      if (endpoint.find('@') != std::string::npos) {
         wrong(kCache + "redis.endpoints", "carries a user or password; use username and password_env");
+      } else if (const auto parsed = ragfs::redis::Endpoint::parse(endpoint); !parsed) {
+        wrong(kCache + "redis.endpoints", parsed.error().message);
       }
     }
     if (redis.tls_insecure_skip_verify && !tls) {
       wrong(kCache + "redis.tls_insecure_skip_verify", "true needs rediss:// endpoints");
+    }
+    if (redis.tls_cert_file.empty() != redis.tls_key_file.empty()) {
+      wrong(kCache + "redis.tls_cert_file", "needs tls_key_file beside it, and the other way round");
+    }
+    if (redis.mode == "cluster" && redis.read_from_replica) {
+      wrong(kCache + "redis.read_from_replica", "true is not supported in mode cluster");
+    }
+    if (redis.read_from_replica && config_.cache.default_ttl_seconds == 0) {
+      wrong(kCache + "redis.read_from_replica", "true needs default_ttl_seconds: deletions are remembered that long");
     }
     if (redis.mode == "sentinel" && redis.master_name.empty()) {
       wrong(kCache + "redis.master_name", "is missing; mode sentinel needs it");

@@ -50,8 +50,19 @@ struct RedisSection {
   std::string sentinel_password_env;
   std::string sentinel_password_file;
   int64_t db = 0;
+  std::string key_prefix = "ragfs-cache";
+  std::string hash_tag;  // cluster: "" = keys are spread over all slots
   int64_t pool_size = 32;
   int64_t connect_timeout_ms = 1000;
+  int64_t max_batch_keys = 512;
+  uint64_t max_batch_bytes = 4ULL << 20;
+  bool read_from_replica = false;
+  int64_t wait_replicas = 0;
+  int64_t wait_timeout_ms = 10;
+  std::string tls_ca_file;  // "" = the system's authorities
+  std::string tls_cert_file;
+  std::string tls_key_file;
+  std::string tls_server_name;  // "" = the endpoint's host
   bool tls_insecure_skip_verify = false;
 };
 

@@ -4,11 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
 
 #include "ragfs/backends/local/local_file_system.h"
 #include "ragfs/backends/mem/mem_file_system.h"
 #include "ragfs/providers/disabled/disabled_provider.h"
 #include "ragfs/providers/embedded/embedded_provider.h"
+#include "ragfs/providers/redis/redis_provider.h"
 
 namespace ragfs {
 namespace {
@@ -42,6 +46,64 @@ Result<std::shared_ptr<CacheProvider>> open_embedded(const CacheConfig& cache) {
   return std::shared_ptr<CacheProvider>(std::move(*created));
 }
 
+// The secret in an environment variable or a file (its last line end is no part of it); "" when neither is named.
+Result<std::string> secret(std::string_view field, const std::string& env, const std::string& file) {
+  if (!env.empty()) {
+    const char* value = std::getenv(env.c_str());
+    if (value != nullptr && *value != '\0') return std::string(value);
+    return fail(ErrorCode::config, fmt::format("{}_env: the environment variable {} is not set or empty", field, env));
+  }
+  if (file.empty()) return std::string();
+  std::ifstream in(file, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
+  if (!in || text.empty()) {
+    return fail(ErrorCode::config, fmt::format("{}_file: {} cannot be read or is empty", field, file));
+  }
+  return text;
+}
+
+Result<redis::RedisConfig> redis_config(const CacheConfig& cache) {
+  const RedisSection& section = cache.redis;
+  redis::RedisConfig out;
+  out.mode = section.mode == "sentinel"  ? redis::Mode::sentinel
+             : section.mode == "cluster" ? redis::Mode::cluster
+                                         : redis::Mode::standalone;
+  for (const std::string& text : section.endpoints) {
+    auto endpoint = redis::Endpoint::parse(text);
+    if (!endpoint) return std::unexpected(endpoint.error());
+    out.endpoints.push_back(*std::move(endpoint));
+  }
+  auto password = secret("redis.password", section.password_env, section.password_file);
+  if (!password) return std::unexpected(password.error());
+  auto sentinel = secret("redis.sentinel_password", section.sentinel_password_env, section.sentinel_password_file);
+  if (!sentinel) return std::unexpected(sentinel.error());
+  out.credentials = {section.username, *password};
+  out.sentinel_credentials = {section.sentinel_username, *sentinel};
+  out.master_name = section.master_name;
+  out.db = section.db;
+  out.key_prefix = section.key_prefix;
+  out.hash_tag = section.hash_tag;
+  out.pool_size = section.pool_size;
+  out.connect_timeout_ms = section.connect_timeout_ms;
+  out.max_batch_keys = section.max_batch_keys;
+  out.max_batch_bytes = static_cast<int64_t>(section.max_batch_bytes);
+  out.read_from_replica = section.read_from_replica;
+  out.wait_replicas = section.wait_replicas;
+  out.wait_timeout_ms = section.wait_timeout_ms;
+  out.tls = {section.tls_ca_file, section.tls_cert_file, section.tls_key_file, section.tls_server_name,
+             section.tls_insecure_skip_verify};
+  return out;
+}
+
+Result<std::shared_ptr<CacheProvider>> open_redis(const CacheConfig& cache) {
+  auto config = redis_config(cache);
+  if (!config) return std::unexpected(config.error());
+  auto created = redis::RedisProvider::create(*std::move(config));
+  if (!created) return std::unexpected(created.error());
+  return std::shared_ptr<CacheProvider>(std::move(*created));
+}
+
 Result<std::shared_ptr<CacheProvider>> open_disabled(const CacheConfig&) {
   return std::make_shared<DisabledProvider>();
 }
@@ -56,7 +118,7 @@ struct Provider {
   const char* name;
   Result<std::shared_ptr<CacheProvider>> (*open)(const CacheConfig&);
 };
-constexpr Provider kProviders[] = {{"embedded", open_embedded}, {"disabled", open_disabled}};
+constexpr Provider kProviders[] = {{"embedded", open_embedded}, {"redis", open_redis}, {"disabled", open_disabled}};
 
 }  // namespace
 

@@ -89,7 +89,8 @@ const Section& redis_fields() {
               .says("How the servers are arranged.")
               .one_of({"standalone", "sentinel", "cluster"}),
           field("endpoints", &RedisSection::endpoints)
-              .says("Servers (sentinel: the Sentinels; cluster: some nodes); rediss:// uses TLS."),
+              .says("Servers (sentinel: the Sentinels; cluster: some nodes): redis://HOST:PORT, rediss:// with TLS, or "
+                    "unix:///PATH."),
           field("username", &RedisSection::username).says("ACL user; empty for none."),
           field("password_env", &RedisSection::password_env)
               .says("Name of the environment variable that holds the password."),
@@ -102,11 +103,45 @@ const Section& redis_fields() {
               .says("File with the Sentinels' password.")
               .is_host_path(),
           field("db", &RedisSection::db).says("Database number; 0 in a cluster.").between(0, 1023),
-          field("pool_size", &RedisSection::pool_size).says("Most connections.").between(1, 1024),
+          field("key_prefix", &RedisSection::key_prefix).says("Before every key, with a colon between."),
+          field("hash_tag", &RedisSection::hash_tag)
+              .says(
+                  "cluster: keeps all keys in the one slot of this text, which atomic puts need; empty spreads them."),
+          field("pool_size", &RedisSection::pool_size)
+              .says("Most connections to one server. They are opened as they are needed, and shared.")
+              .between(1, 1024),
           field("connect_timeout_ms", &RedisSection::connect_timeout_ms)
-              .says("Longest wait for a connection.")
+              .says("Longest time to open a connection: look-up, connect, TLS and log-in together. A call never waits "
+                    "longer than its own time.")
               .in("ms")
               .between(1, 60'000),
+          field("max_batch_keys", &RedisSection::max_batch_keys)
+              .says("Most keys of one MGET or pipeline.")
+              .between(1, 100'000),
+          field("max_batch_bytes", &RedisSection::max_batch_bytes)
+              .says("A pipeline is sent when its commands reach this.")
+              .in("bytes")
+              .between(1024, 1 << 30),
+          field("read_from_replica", &RedisSection::read_from_replica)
+              .says(
+                  "Read from replicas, which may be late: every deletion is then remembered until what it deleted has "
+                  "expired. Not in a cluster."),
+          field("wait_replicas", &RedisSection::wait_replicas)
+              .says("A write is confirmed when so many replicas have it (WAIT); 0: none.")
+              .between(0, 100),
+          field("wait_timeout_ms", &RedisSection::wait_timeout_ms)
+              .says("Longest wait for them.")
+              .in("ms")
+              .between(1, 60'000),
+          field("tls_ca_file", &RedisSection::tls_ca_file)
+              .says("rediss://: certificates of the authorities to trust; empty: those of this machine.")
+              .is_host_path(),
+          field("tls_cert_file", &RedisSection::tls_cert_file)
+              .says("rediss://: certificate of this client, where the server wants one.")
+              .is_host_path(),
+          field("tls_key_file", &RedisSection::tls_key_file).says("rediss://: its key.").is_host_path(),
+          field("tls_server_name", &RedisSection::tls_server_name)
+              .says("rediss://: the name that the server's certificate must have; empty: the endpoint's host."),
           field("tls_insecure_skip_verify", &RedisSection::tls_insecure_skip_verify)
               .says("Do not check the server's certificate. For tests."),
       },

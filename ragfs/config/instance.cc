@@ -228,6 +228,10 @@ Result<void> Instance::check_provider(Deadline deadline) {
   return parts_->cache->check(deadline);
 }
 
+std::vector<std::string> Instance::provider_warnings(Deadline deadline) {
+  return parts_->cache == nullptr ? std::vector<std::string>() : parts_->cache->engine_warnings(deadline);
+}
+
 Result<void> Instance::close(Deadline deadline) {
   if (parts_->closed || parts_->cache == nullptr) return {};
   parts_->closed = true;

@@ -56,6 +56,8 @@ class Instance {
   Result<void> invalidate(PathView path);
   // Asks the provider whether it works. Errors: not_supported without a cache; those of the provider.
   Result<void> check_provider(Deadline deadline);
+  // What an operator should know about how the provider's engine is set up, a sentence each.
+  std::vector<std::string> provider_warnings(Deadline deadline);
 
   // Ends work in flight within the deadline, then takes everything down in order. Final and idempotent.
   Result<void> close(Deadline deadline);

@@ -1,0 +1,73 @@
+#include "ragfs/providers/redis/incarnation.h"
+
+#include <fmt/format.h>
+
+#include <random>
+
+#include "ragfs/base/hash.h"
+
+namespace ragfs::redis {
+namespace {
+
+uint64_t random_u64() {
+  std::random_device device;
+  return uint64_t{device()} << 32 | device();
+}
+
+}  // namespace
+
+bool Incarnation::observe(const std::string& position, const ServerIdentity& identity) {
+  {
+    MutexLock lock(mutex_);
+    const std::string shown = identity.known ? identity.text() : fmt::format("unknown-{:016x}", random_u64());
+    std::string& known = identities_[position];
+    if (known == shown) return false;
+    known = shown;
+    renew_locked();
+  }
+  tell();
+  return true;
+}
+
+void Incarnation::changed() {
+  {
+    MutexLock lock(mutex_);
+    salt_ = random_u64();
+    renew_locked();
+  }
+  tell();
+}
+
+void Incarnation::renew_locked() {
+  std::string all = fmt::format("{:016x}", salt_);
+  for (const auto& [position, identity] : identities_) all += fmt::format("\n{} {}", position, identity);
+  const Hash128 hash = hash128(all);
+  text_ = fmt::format("redis-{:016x}{:016x}", hash.high, hash.low);
+  changes_.fetch_add(1);
+}
+
+std::string Incarnation::text() const {
+  MutexLock lock(mutex_);
+  return text_;
+}
+
+void Incarnation::tell() {
+  std::function<void()> listener;
+  {
+    MutexLock lock(mutex_);
+    listener = listener_;
+    if (!listener) return;
+    ++telling_;
+  }
+  listener();
+  MutexLock lock(mutex_);
+  if (--telling_ == 0) idle_.notify_all();
+}
+
+void Incarnation::watch(std::function<void()> listener) {
+  MutexLock lock(mutex_);
+  listener_ = std::move(listener);
+  while (telling_ > 0) idle_.wait_until(mutex_, Deadline::never());
+}
+
+}  // namespace ragfs::redis
