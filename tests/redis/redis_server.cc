@@ -102,7 +102,12 @@ int run_program(const std::vector<std::string>& arguments, std::string* out) {
 
 RedisServer::RedisServer(Options options)
     : options_(std::move(options)), port_(options_.port != 0 ? options_.port : free_port()) {
-  if (options_.tls) make_certificates(dir_.path());
+  if (options_.tls && options_.certificates_of.empty()) make_certificates(dir_.path());
+  if (options_.tls && !options_.certificates_of.empty()) {
+    for (const char* name : {"ca.crt", "server.crt", "server.key"}) {
+      std::filesystem::copy_file(options_.certificates_of + "/" + name, dir_ / name);
+    }
+  }
   start();
 }
 
@@ -116,7 +121,7 @@ void RedisServer::start() {
   std::vector<std::string> arguments = {"redis-server"};
   if (options_.sentinel) {
     const std::string file = dir_ / "sentinel.conf";
-    if (!std::filesystem::exists(file)) std::ofstream(file) << "";
+    if (!std::filesystem::exists(file)) std::ofstream(file) << options_.sentinel_lines;
     arguments.push_back(file);
     arguments.push_back("--sentinel");
   }

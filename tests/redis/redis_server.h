@@ -40,7 +40,9 @@ class RedisServer {
     std::vector<std::string> arguments;  // more of redis-server
     uint16_t port = 0;                   // 0 = a free one
     bool tls = false;                    // serves TLS on the port, with make_certificates() of `directory`
+    std::string certificates_of;         // a directory that has them already
     bool sentinel = false;
+    std::string sentinel_lines;  // of its configuration file
   };
   explicit RedisServer(Options options);
   RedisServer() : RedisServer(Options{}) {}

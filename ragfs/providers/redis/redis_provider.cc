@@ -55,6 +55,13 @@ std::unique_ptr<Router> make_router(ClientContext& context, Incarnation& incarna
 
 std::unexpected<Error> closed() { return fail(ErrorCode::unavailable, "the redis provider is closed"); }
 
+// What no server needs to be asked about.
+Result<void> storable(const CacheKey& key, const ValueParts& value) {
+  if (key.text().empty()) return fail(ErrorCode::invalid_argument, "a cache key must not be empty");
+  if (value.size() <= kMaxValueBytes) return {};
+  return fail(ErrorCode::too_large, fmt::format("{} bytes exceed a string of redis", value.size()));
+}
+
 template <typename T>
 std::vector<Result<T>> all_failed(size_t count, const Error& error) {
   std::vector<Result<T>> out;
@@ -218,9 +225,7 @@ Result<std::vector<RespValue>> RedisProvider::write(uint16_t slot, std::string c
 Result<void> RedisProvider::put(const CacheKey& key, const ValueParts& value, const PutOptions& options,
                                 Deadline deadline) {
   Timed timed(context_.stats, Command::put);
-  if (value.size() > kMaxValueBytes) {
-    return timed.end<void>(fail(ErrorCode::too_large, fmt::format("{} bytes exceed a string of redis", value.size())));
-  }
+  if (auto fits = storable(key, value); !fits) return timed.end(std::move(fits));
   std::string commands;
   append_set(commands, key, value, options);
   auto answers = write(slot_of(key), std::move(commands), 1, false, deadline);
@@ -289,23 +294,26 @@ std::vector<Result<void>> RedisProvider::put_many(std::span<const PutItem> items
     return timed.end(all_failed<void>(items.size(), closed().error()));
   }
   const std::string token = next_token();
+  std::vector<Result<void>> results(items.size());
+  std::vector<size_t> sent;
+  for (size_t i = 0; i < items.size(); ++i) {
+    results[i] = storable(items[i].key, items[i].value);
+    if (results[i]) sent.push_back(i);
+  }
+  const auto item = [&](size_t i) -> const PutItem& { return items[sent[i]]; };
   const auto answers = executor_.run_many(
-      {.count = items.size(),
-       .slot = [&](size_t i) { return slot_of(items[i].key); },
-       .append = [&](size_t i, std::string& out) { append_set(out, items[i].key, items[i].value, items[i].options); },
+      {.count = sent.size(),
+       .slot = [&](size_t i) { return slot_of(item(i).key); },
+       .append = [&](size_t i, std::string& out) { append_set(out, item(i).key, item(i).value, item(i).options); },
        .close = [&](std::string& out) { out += end_of_write(token); },
        .closing = replies_to_end(),
        .closed = [&](std::span<const RespValue> end) { return check_end(token, end); }},
       deadline);
-  std::vector<Result<void>> results;
-  results.reserve(items.size());
-  for (const auto& answer : answers) {
-    if (!answer) {
-      results.push_back(std::unexpected(answer.error()));
-    } else if (answer->is_status("OK")) {
-      results.emplace_back();
-    } else {
-      results.push_back(std::unexpected(foreign("SET was not answered with OK")));
+  for (size_t i = 0; i < sent.size(); ++i) {
+    if (!answers[i]) {
+      results[sent[i]] = std::unexpected(answers[i].error());
+    } else if (!answers[i]->is_status("OK")) {
+      results[sent[i]] = std::unexpected(foreign("SET was not answered with OK"));
     }
   }
   return timed.end(std::move(results));
@@ -349,6 +357,9 @@ Result<void> RedisProvider::put_atomic(std::span<const PutItem> items, Deadline 
     return timed.end<void>(fail(ErrorCode::too_large, fmt::format("{} items; at most 8 go together", items.size())));
   }
   if (items.empty()) return timed.end(Result<void>{});
+  for (const PutItem& item : items) {
+    if (auto fits = storable(item.key, item.value); !fits) return timed.end(std::move(fits));
+  }
   std::string commands;
   append_command(commands, {"MULTI"});
   for (const PutItem& item : items) append_set(commands, item.key, item.value, item.options);
