@@ -68,6 +68,7 @@ TEST_F(CapabilityFallback, WithoutZeroCopyCallsHaveADeadlineAndPlaces) {
   const auto measured = std::make_shared<contract::MeasuringProvider>(provider, 2, 100);
   GuardedProvider guarded(measured, {.operation_timeout_ms = 20'000, .concurrency = 1});
   std::vector<std::jthread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] { EXPECT_TRUE(guarded.get(keys_[0], Deadline::never())); });
   }

@@ -67,6 +67,7 @@ struct FaultCase {
 
 inline std::vector<FaultCase> fault_cases(const ProviderCase& provider) {
   std::vector<FaultCase> cases;
+  cases.reserve(provider.faults.size());
   for (const EngineFault fault : provider.faults) cases.push_back({provider, fault});
   return cases;
 }
@@ -103,6 +104,7 @@ class ProviderTestBase : public ::testing::Test {
   }
   static std::vector<CacheKey> keys_of(size_t count, std::string_view stem = "file:contract:acc:") {
     std::vector<CacheKey> keys;
+    keys.reserve(count);
     for (size_t i = 0; i < count; ++i) keys.emplace_back(std::string(stem) + std::to_string(i));
     return keys;
   }

@@ -21,7 +21,7 @@ std::string value_of(std::string_view key, int round) {
 bool is_a_value_of(std::string_view key, std::string_view seen) {
   const size_t space = seen.find(' ');
   if (space == std::string_view::npos || seen.substr(0, space) != key) return false;
-  return seen == value_of(key, std::atoi(seen.substr(space + 1).data()));
+  return seen == value_of(key, std::atoi(std::string(seen.substr(space + 1)).c_str()));
 }
 
 TEST_P(ProviderLoad, EightThreadsReadWholeValuesOfTheRightKeys) {
@@ -31,6 +31,7 @@ TEST_P(ProviderLoad, EightThreadsReadWholeValuesOfTheRightKeys) {
   std::atomic<int> wrong{0};
   std::atomic<int> failed{0};
   std::vector<std::jthread> threads;
+  threads.reserve(kThreads);
   for (int id = 0; id < kThreads; ++id) {
     threads.emplace_back([&, id] {
       const std::string own = fmt::format("file:own:{}", id);
@@ -68,6 +69,7 @@ TEST_P(ProviderLoad, CloseWhileCallsRunEndsThemAndWhatFollowsIsUnavailable) {
   std::atomic<int> wrong{0};
   std::latch started(4);
   std::vector<std::jthread> threads;
+  threads.reserve(4);
   for (int id = 0; id < 4; ++id) {
     threads.emplace_back([&, id] {
       bool first = true;
@@ -107,6 +109,7 @@ TEST_P(ProviderLoad, NoMoreCallsAreInsideThanSdkConcurrencyAllows) {
   const std::vector<CacheKey> keys = keys_of(10);
   std::atomic<int> failed{0};
   std::vector<std::jthread> threads;
+  threads.reserve(kThreads);
   for (int id = 0; id < kThreads; ++id) {
     threads.emplace_back([&, id] {
       for (int round = 0; round < 50; ++round) {

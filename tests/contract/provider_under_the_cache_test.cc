@@ -59,6 +59,7 @@ TEST_P(ProviderUnderTheCache, AnswersAreThoseOfTheBackend) {
 TEST_P(ProviderUnderTheCache, SeveralMountsShareOneProviderAndNoObject) {
   const auto domain = std::make_shared<CoherenceDomain>(CoherenceConfig{}, harness_.provider);
   std::vector<Mount> mounts;
+  mounts.reserve(4);
   for (int i = 0; i < 4; ++i) mounts.emplace_back(domain, "/mount" + std::to_string(i));
   for (size_t i = 0; i < mounts.size(); ++i) ASSERT_TRUE(mounts[i].write("/f", "of mount " + std::to_string(i)));
   ASSERT_TRUE(mounts[2].cached->remove(mounts[2].ctx, path("/f")));
@@ -99,6 +100,7 @@ TEST_P(ProviderUnderTheCache, ItsCallsStayWithinSdkConcurrencyWhenManyRead) {
   std::atomic<int> wrong{0};
   std::latch together(16);
   std::vector<std::jthread> threads;
+  threads.reserve(16);
   for (int id = 0; id < 16; ++id) {
     threads.emplace_back([&, id] {
       together.arrive_and_wait();
