@@ -49,7 +49,11 @@ PathView PathView::from_normal(std::string_view text) noexcept {
   return PathView(text);
 }
 
-std::string_view PathView::name() const noexcept { return text_.substr(text_.rfind('/') + 1); }
+std::string_view PathView::name() const noexcept {
+  // memrchr: a path always has a slash, and on every hit the name is looked at.
+  const auto* slash = static_cast<const char*>(::memrchr(text_.data(), '/', text_.size()));
+  return text_.substr(static_cast<size_t>(slash + 1 - text_.data()));
+}
 
 PathView PathView::parent() const noexcept {
   const size_t slash = text_.rfind('/');

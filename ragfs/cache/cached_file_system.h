@@ -94,6 +94,8 @@ class CachedFileSystem final : public FileSystem {
 
   // Reads (cached_reads.cc).
   std::optional<CacheHit> find(const Context& ctx, const Target& target, ObjectKind kind);
+  // As find() of a file, when its bytes are all that is wanted.
+  std::optional<Bytes> find_payload(const Context& ctx, const Target& target);
   std::optional<CacheHit> revalidate(const Context& ctx, const Target& target, CacheHit hit);
   Result<FileContent> read_through(const Context& ctx, const Target& target);
   Result<FileContent> lead_file(const Context& ctx, const Target& target, const CoherenceDomain::Fill* fill,

@@ -29,8 +29,18 @@ std::optional<CacheHit> CachedFileSystem::find(const Context& ctx, const Target&
   std::optional<CacheHit> hit = domain_->lookup(target.at, kind, ctx.deadline);
   if (moved()) return std::nullopt;
   if (!hit || revalidate_ns_ == 0) return hit;
-  if (domain_->age_ns(hit->envelope.info) < revalidate_ns_) return hit;
+  if (domain_->age_ns(hit->envelope.info.filled_at_ns) < revalidate_ns_) return hit;
   return rule_enabled(Rule::kRevalidate) ? revalidate(ctx, target, *std::move(hit)) : std::move(hit);
+}
+
+std::optional<Bytes> CachedFileSystem::find_payload(const Context& ctx, const Target& target) {
+  int64_t filled_at_ns = 0;
+  std::optional<Bytes> payload = domain_->lookup_payload(target.at, ObjectKind::file, ctx.deadline, filled_at_ns);
+  if (!payload || revalidate_ns_ == 0 || domain_->age_ns(filled_at_ns) < revalidate_ns_) return payload;
+  payload.reset();
+  std::optional<CacheHit> hit = find(ctx, target, ObjectKind::file);
+  if (!hit) return std::nullopt;
+  return std::move(*hit).payload();
 }
 
 // A re-stamping is a fill: its start is taken before the version is read.
@@ -119,9 +129,10 @@ Result<Bytes> CachedFileSystem::read(const Context& ctx, PathView path, uint64_t
   if (ctx.bypass_cache) {
     counters_.add(CacheCounter::bypass);
   } else {
-    if (std::optional<CacheHit> hit = find(ctx, target, ObjectKind::file)) {
+    if (std::optional<Bytes> payload = find_payload(ctx, target)) {
       counters_.add(CacheCounter::file_hit);
-      return std::move(*hit).payload().slice(offset, size == 0 ? SIZE_MAX : size);
+      if (offset == 0 && size == 0) return *std::move(payload);
+      return std::move(*payload).slice(offset, size == 0 ? SIZE_MAX : size);
     }
     if (domain_->known_absent(target.at) && !moved()) {
       counters_.add(CacheCounter::negative_hit);

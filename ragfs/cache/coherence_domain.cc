@@ -127,7 +127,7 @@ bool CoherenceDomain::refused_by_epoch_or_age(const EnvelopeInfo& info, uint64_t
     return true;
   }
   if (info.expires_at_ns == 0) return false;
-  if (now_ns() < info.expires_at_ns && age_ns(info) != INT64_MAX) return false;
+  if (now_ns() < info.expires_at_ns && age_ns(info.filled_at_ns) != INT64_MAX) return false;
   counters_.add(CacheCounter::expired);
   return true;
 }
@@ -175,8 +175,45 @@ void leave_note(const CacheHit& hit, const Observation& seen) {
 
 }  // namespace
 
-std::optional<CacheHit> CoherenceDomain::lookup(const CachePath& at, ObjectKind kind, Deadline deadline) {
+// The rules of lookup()'s first way in the same order (tag, get, envelope, epoch, expiry, note); whatever is not plainly
+// a hit or plainly absent is left to lookup(). A test that takes a rule out never comes this way.
+CoherenceDomain::Judged CoherenceDomain::find_judged(const CachePath& at, ObjectKind kind, const CacheKey& object_key,
+                                                     Bytes& payload, int64_t& filled_at_ns) {
+  if (!all_rules_enabled() || !provider_.capabilities().zero_copy) return Judged::unknown;
+  provider_.prefetch(object_key);
+  const bool no_records = table_.empty();
+  const uint64_t tag = no_records ? 0 : table_.shard_tag(MutationTable::shard_of(at.backend->root_id, at.path));
+  if (!no_records && tag == 0) return Judged::unknown;
+  RAGFS_PAUSE_POINT("lookup.before_get");
+  GetResult got = provider_.get(object_key, Deadline::never());
+  RAGFS_PAUSE_POINT("lookup.after_get");
+  if (!got || !got->has_value()) return Judged::absent;
+  Bytes& object = **got;
+  const std::optional<EnvelopeGlance> seen =
+      glance_at_envelope(object.view(), kind, at.backend->identity_hash, at.path.text());
+  if (!seen || seen->epoch != epoch() || seen->expires_at_ns != 0) return Judged::unknown;
+  if (!no_records && object.note()->load(std::memory_order_acquire) != tag) return Judged::unknown;
+  if (wants_verification()) return Judged::unknown;
+  filled_at_ns = seen->filled_at_ns;
+  payload = std::move(object).slice(seen->payload_at);
+  return Judged::hit;
+}
+
+std::optional<Bytes> CoherenceDomain::lookup_payload(const CachePath& at, ObjectKind kind, Deadline deadline,
+                                                     int64_t& filled_at_ns) {
   const CacheKey object_key = key(at, kind);
+  std::optional<Bytes> payload(std::in_place);
+  const Judged judged = find_judged(at, kind, object_key, *payload, filled_at_ns);
+  if (judged == Judged::hit) return payload;
+  if (judged == Judged::absent) return std::nullopt;
+  std::optional<CacheHit> hit = lookup(at, kind, object_key, deadline);
+  if (!hit) return std::nullopt;
+  filled_at_ns = hit->envelope.info.filled_at_ns;
+  return std::move(*hit).payload();
+}
+
+std::optional<CacheHit> CoherenceDomain::lookup(const CachePath& at, ObjectKind kind, const CacheKey& object_key,
+                                                Deadline deadline) {
   provider_.prefetch(object_key);
   if (!rule_enabled(Rule::kRecordsBeforeGet)) return lookup_get_first(at, kind, object_key, deadline);
 
@@ -217,9 +254,9 @@ std::optional<CacheHit> CoherenceDomain::lookup_get_first(const CachePath& at, O
   return hit;
 }
 
-int64_t CoherenceDomain::age_ns(const EnvelopeInfo& info) const {
+int64_t CoherenceDomain::age_ns(int64_t filled_at_ns) const {
   const int64_t now = now_ns();
-  return info.filled_at_ns > now + kClockStepSlackNs ? INT64_MAX : now - info.filled_at_ns;
+  return filled_at_ns > now + kClockStepSlackNs ? INT64_MAX : now - filled_at_ns;
 }
 
 std::optional<CoherenceDomain::Fill> CoherenceDomain::begin_fill() {

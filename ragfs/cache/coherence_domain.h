@@ -156,10 +156,14 @@ class CoherenceDomain {
   Observation observe_for(const CachePath& at, ObjectKind kind, uint64_t stamp) const;
 
   // The object of `at` if it may be served. `now_ns` of its age: see age_ns().
-  std::optional<CacheHit> lookup(const CachePath& at, ObjectKind kind, Deadline deadline);
+  std::optional<CacheHit> lookup(const CachePath& at, ObjectKind kind, Deadline deadline) {
+    return lookup(at, kind, key(at, kind), deadline);
+  }
+  // Its payload alone, for what a hit is made of most of the time. `filled_at_ns` is set on a hit.
+  std::optional<Bytes> lookup_payload(const CachePath& at, ObjectKind kind, Deadline deadline, int64_t& filled_at_ns);
   // Nanoseconds since the object was filled, on this life's clock. The greatest value when it claims to be filled later
   // than now: the wall clock has stepped back since, so how old it is cannot be known.
-  int64_t age_ns(const EnvelopeInfo& info) const;
+  int64_t age_ns(int64_t filled_at_ns) const;
 
   // Begins a fill; nothing when the bound on running fills is reached (the read then goes on without filling).
   std::optional<Fill> begin_fill();
@@ -206,6 +210,10 @@ class CoherenceDomain {
   void count_refusal(const Observation& seen, uint64_t stamp);
   // The object of `key` if it is intact, of this path and epoch, and not expired. Records are not asked.
   std::optional<CacheHit> fetch(const CachePath& at, ObjectKind kind, const CacheKey& key, Deadline deadline);
+  std::optional<CacheHit> lookup(const CachePath& at, ObjectKind kind, const CacheKey& key, Deadline deadline);
+  // The first way of lookup() alone, without decoding the envelope: an object of this process that was judged before.
+  enum class Judged : uint8_t { hit, absent, unknown };
+  Judged find_judged(const CachePath& at, ObjectKind kind, const CacheKey& key, Bytes& payload, int64_t& filled_at_ns);
   std::optional<CacheHit> lookup_get_first(const CachePath& at, ObjectKind kind, const CacheKey& key,
                                            Deadline deadline);
   void leave_direct_read();

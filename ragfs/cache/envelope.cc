@@ -118,4 +118,27 @@ std::optional<DecodedEnvelope> decode_envelope(std::string_view object, bool ver
   return decoded;
 }
 
+std::optional<EnvelopeGlance> glance_at_envelope(std::string_view object, ObjectKind kind, uint64_t identity_hash,
+                                                 std::string_view path) {
+  if (object.size() < sizeof(Header) + path.size()) return std::nullopt;
+  const char* const at = object.data();
+  const auto field = [at]<typename T>(T, size_t offset) {
+    T value;
+    std::memcpy(&value, at + offset, sizeof value);
+    return value;
+  };
+  // Magic, format version, kind and path length are the first eight bytes: compared as one number.
+  const uint64_t expected = uint64_t{kMagic} | uint64_t{kFormatVersion} << 32 |
+                            uint64_t{static_cast<uint8_t>(kind)} << 40 | uint64_t{path.size()} << 48;
+  if (field(uint64_t{}, 0) != expected) return std::nullopt;
+  if (field(uint64_t{}, offsetof(Header, identity_hash)) != identity_hash) return std::nullopt;
+  const size_t payload_at = sizeof(Header) + path.size() + field(uint16_t{}, offsetof(Header, version_size));
+  if (object.size() != payload_at + field(uint32_t{}, offsetof(Header, payload_size))) return std::nullopt;
+  if (std::memcmp(at + sizeof(Header), path.data(), path.size()) != 0) return std::nullopt;
+  return EnvelopeGlance{.epoch = field(uint64_t{}, offsetof(Header, epoch)),
+                        .filled_at_ns = field(int64_t{}, offsetof(Header, filled_at_ns)),
+                        .expires_at_ns = field(int64_t{}, offsetof(Header, expires_at_ns)),
+                        .payload_at = payload_at};
+}
+
 }  // namespace ragfs

@@ -49,4 +49,16 @@ std::string encode_envelope(const EnvelopeInfo& info, std::string_view payload);
 // An empty optional for whatever is not an intact envelope: a damaged object is a miss, never an error to a user.
 std::optional<DecodedEnvelope> decode_envelope(std::string_view object, bool verify);
 
+// The few fields that decide over a hit that was judged before, read where they lie.
+struct EnvelopeGlance {
+  uint64_t epoch = 0;
+  int64_t filled_at_ns = 0;
+  int64_t expires_at_ns = 0;
+  size_t payload_at = 0;  // where in the object the payload begins
+};
+// What lies in `object` if it is an envelope of this kind, identity and path, with all lengths right; the checksum is
+// not looked at. For objects that never left this process's memory; everything else goes through decode_envelope().
+std::optional<EnvelopeGlance> glance_at_envelope(std::string_view object, ObjectKind kind, uint64_t identity_hash,
+                                                 std::string_view path);
+
 }  // namespace ragfs

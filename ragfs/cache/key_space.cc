@@ -1,5 +1,6 @@
 #include "ragfs/cache/key_space.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -8,25 +9,39 @@ namespace {
 
 constexpr size_t kLongestPlainPart = 24;
 
-bool is_key_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-}
+constexpr std::array<bool, 256> kIsKeyChar = [] {
+  std::array<bool, 256> is{};
+  for (int c = '0'; c <= '9'; ++c) is[c] = true;
+  for (int c = 'A'; c <= 'Z'; ++c) is[c] = true;
+  for (int c = 'a'; c <= 'z'; ++c) is[c] = true;
+  is['_'] = is['-'] = true;
+  return is;
+}();
 
 bool is_plain_part(std::string_view part) {
   if (part.empty() || part.size() > kLongestPlainPart) return false;
   for (const char c : part) {
-    if (!is_key_char(c)) return false;
+    if (!kIsKeyChar[static_cast<unsigned char>(c)]) return false;
   }
   // "h_..." of full length is what a hash looks like; such a name is hashed too, so that the two never meet.
   return !(part.size() == kLongestPlainPart && part.starts_with("h_"));
 }
 
+// The eight hexadecimal digits of `value`, all at once: each nibble in a byte of its own, then '0' or 'a' - 10 added.
+void put_hex_digits(char* out, uint32_t value) {
+  uint64_t nibbles = value;
+  nibbles = (nibbles | nibbles << 16) & 0x0000ffff0000ffffULL;
+  nibbles = (nibbles | nibbles << 8) & 0x00ff00ff00ff00ffULL;
+  nibbles = (nibbles | nibbles << 4) & 0x0f0f0f0f0f0f0f0fULL;
+  const uint64_t is_letter = ((nibbles + 0x0606060606060606ULL) >> 4) & 0x0101010101010101ULL;
+  const uint64_t digits = nibbles + 0x3030303030303030ULL + is_letter * ('a' - 10 - '0');
+  const uint64_t in_reading_order = __builtin_bswap64(digits);
+  std::memcpy(out, &in_reading_order, sizeof in_reading_order);
+}
+
 void put_hex(char* out, uint64_t value) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  for (int i = 15; i >= 0; --i) {
-    out[i] = kDigits[value & 15];
-    value >>= 4;
-  }
+  put_hex_digits(out, static_cast<uint32_t>(value >> 32));
+  put_hex_digits(out + 8, static_cast<uint32_t>(value));
 }
 
 std::string_view first_component(PathView path) {
@@ -59,41 +74,42 @@ size_t scope_length(PathView path) {
 }
 
 KeySpace::KeySpace(std::string_view name_space)
-    : namespace_(encode_key_part(name_space)),
-      file_prefix_("file:" + namespace_ + ":"),
-      listing_prefix_("dir:" + namespace_ + ":"),
-      subtree_prefix_("subtree:" + namespace_ + ":"),
-      namespace_hash_(hash64(namespace_)) {}
+    : namespace_(encode_key_part(name_space)), namespace_hash_(hash64(namespace_)) {
+  constexpr std::string_view kNames[] = {"file:", "dir:", "subtree:"};  // in the order of ObjectKind
+  for (size_t i = 0; i < prefixes_.size(); ++i) {
+    const std::string prefix = std::string(kNames[i]) + namespace_ + ":";
+    static_assert(std::string_view("subtree::").size() + kLongestPlainPart <= sizeof(Prefix::text));
+    std::ranges::copy(prefix, prefixes_[i].text.begin());
+    prefixes_[i].size = prefix.size();
+  }
+}
 
 bool KeySpace::owns(std::string_view key) const {
-  return key.starts_with(file_prefix_) || key.starts_with(listing_prefix_) || key.starts_with(subtree_prefix_);
+  return std::ranges::any_of(prefixes_, [&](const Prefix& prefix) {
+    return key.starts_with(std::string_view(prefix.text.data(), prefix.size));
+  });
 }
 
 CacheKey KeySpace::key(ObjectKind kind, uint64_t identity_hash, PathView path) const {
-  const std::string& prefix = kind == ObjectKind::file      ? file_prefix_
-                              : kind == ObjectKind::listing ? listing_prefix_
-                                                            : subtree_prefix_;
-  std::array<char, kMaxKeyBytes> text;  // not zeroed: this runs on every hit
-  char* out = text.data();
-  std::memcpy(out, prefix.data(), prefix.size());
-  out += prefix.size();
-  const std::string_view account = first_component(path);
-  if (is_plain_part(account)) {
-    std::memcpy(out, account.data(), account.size());
-    out += account.size();
-  } else {
-    const std::string encoded = encode_key_part(account);
-    std::memcpy(out, encoded.data(), encoded.size());
-    out += encoded.size();
-  }
-  *out++ = ':';
   const Hash128 hash = hash128(path.text(), identity_hash);
-  put_hex(out, hash.high);
-  put_hex(out + 16, hash.low);
-  out += 32;
   // The kind is the only part of the key that the path hash does not cover (the namespace is one per provider use).
   const uint64_t key_hash = mix64(hash.low ^ (static_cast<uint64_t>(kind) << 56) ^ namespace_hash_);
-  return CacheKey({text.data(), static_cast<size_t>(out - text.data())}, key_hash);
+  return CacheKey::written(key_hash, [&](char* const text) {
+    const Prefix& prefix = prefixes_[static_cast<size_t>(kind) - 1];
+    std::memcpy(text, prefix.text.data(), prefix.text.size());  // of a constant size: a few moves, no call
+    char* out = text + prefix.size;
+    const std::string_view account = first_component(path);
+    if (is_plain_part(account)) {
+      for (const char c : account) *out++ = c;
+    } else {
+      const std::string encoded = encode_key_part(account);
+      out = std::ranges::copy(encoded, out).out;
+    }
+    *out++ = ':';
+    put_hex(out, hash.high);
+    put_hex(out + 16, hash.low);
+    return static_cast<size_t>(out + 32 - text);
+  });
 }
 
 }  // namespace ragfs

@@ -7,6 +7,7 @@
 // Thread-safety: immutable after construction.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -36,10 +37,14 @@ class KeySpace {
   const std::string& encoded_namespace() const { return namespace_; }
 
  private:
+  // "file:ns:" and its like, padded, so that it is copied in one piece.
+  struct Prefix {
+    std::array<char, 40> text{};
+    size_t size = 0;
+  };
+
   std::string namespace_;
-  std::string file_prefix_;     // "file:ns:"
-  std::string listing_prefix_;  // "dir:ns:"
-  std::string subtree_prefix_;  // "subtree:ns:"
+  std::array<Prefix, 3> prefixes_;  // of each ObjectKind, from 1
   uint64_t namespace_hash_;
 };
 

@@ -113,6 +113,8 @@ inline bool rule_enabled(Rule rule) noexcept {
   return (rules_detail::rules_off.load(std::memory_order_relaxed) >> static_cast<unsigned>(rule) & 1U) == 0;
 }
 
+inline bool all_rules_enabled() noexcept { return rules_detail::rules_off.load(std::memory_order_relaxed) == 0; }
+
 // Takes one rule out of the whole process while it lives. Made and destroyed while no call of the cache is running;
 // switches of one rule may nest.
 class RuleSwitch {
@@ -130,6 +132,7 @@ class RuleSwitch {
 #else
 
 constexpr bool rule_enabled(Rule) noexcept { return true; }
+constexpr bool all_rules_enabled() noexcept { return true; }
 
 #endif
 

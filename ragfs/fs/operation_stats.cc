@@ -43,9 +43,9 @@ size_t bucket_of(uint64_t latency_ns) {
 std::string_view operation_name(Operation operation) { return kNames[static_cast<size_t>(operation)]; }
 
 void OperationStats::failed(Operation operation, ErrorCode code) noexcept {
-  Stripe& stripe = stripes_[thread_stripe(kStripes)];
-  stripe.failures[index(operation)].fetch_add(1, std::memory_order_relaxed);
-  stripe.codes[static_cast<size_t>(code)].fetch_add(1, std::memory_order_relaxed);
+  const size_t slot = thread_slot();
+  add_in_slot(stripes_[slot].failures[index(operation)], slot, 1);
+  add_in_slot(stripes_[slot].codes[static_cast<size_t>(code)], slot, 1);
 }
 
 void OperationStats::took(Operation operation, int64_t latency_ns) noexcept {

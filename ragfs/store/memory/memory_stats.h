@@ -1,14 +1,12 @@
 // MemoryTierStats and the counters behind it.
 //
-// For: /metrics and tests. The counters are exact and spread over stripes, one a thread as far as they go, so that
-// counting a hit does not make threads share a cache line.
+// For: /metrics and tests. The counters are exact; threads do not share a cache line when they count a hit.
 // Thread-safety: add() and sum() from any threads.
 #pragma once
 
-#include <array>
-#include <atomic>
-#include <cstddef>
 #include <cstdint>
+
+#include "ragfs/base/striped_counters.h"
 
 namespace ragfs {
 
@@ -46,23 +44,11 @@ class MemoryTierCounters {
     kKinds
   };
 
-  void add(Kind kind, uint64_t by = 1) noexcept {
-    stripes_[stripe_of_thread()].counts[kind].fetch_add(by, std::memory_order_relaxed);
-  }
-  uint64_t sum(Kind kind) const noexcept {
-    uint64_t total = 0;
-    for (const Stripe& stripe : stripes_) total += stripe.counts[kind].load(std::memory_order_relaxed);
-    return total;
-  }
+  void add(Kind kind, uint64_t by = 1) noexcept { counters_.add(kind, by); }
+  uint64_t sum(Kind kind) const noexcept { return counters_.read(kind); }
 
  private:
-  static constexpr size_t kStripes = 32;
-  struct alignas(128) Stripe {
-    std::array<std::atomic<uint64_t>, kKinds> counts{};
-  };
-  static size_t stripe_of_thread() noexcept;
-
-  std::array<Stripe, kStripes> stripes_{};
+  StripedCounters<kKinds> counters_;
 };
 
 }  // namespace ragfs
