@@ -7,14 +7,6 @@
 
 namespace ragfs {
 
-bool BytesOwner::try_add_ref() noexcept {
-  uint32_t seen = refs_.load(std::memory_order_relaxed);
-  while (seen != 0) {
-    if (refs_.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire, std::memory_order_relaxed)) return true;
-  }
-  return false;
-}
-
 // One allocation: the owner, then the bytes.
 struct ByteBuffer::Block final : BytesOwner {
   Block() : BytesOwner(&Block::destroy) {}

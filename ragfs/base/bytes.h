@@ -27,7 +27,13 @@ class BytesOwner {
 
   void add_ref() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
   // Takes a reference only while others exist: for an owner found in an index without a lock.
-  bool try_add_ref() noexcept;
+  bool try_add_ref() noexcept {
+    uint32_t seen = refs_.load(std::memory_order_relaxed);
+    while (seen != 0) {
+      if (refs_.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire, std::memory_order_relaxed)) return true;
+    }
+    return false;
+  }
   void drop_ref() noexcept {
     // acq_rel: what other holders did with the memory happens before its release.
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) release_(this);

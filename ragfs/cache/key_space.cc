@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 namespace ragfs {
@@ -27,21 +28,21 @@ bool is_plain_part(std::string_view part) {
   return !(part.size() == kLongestPlainPart && part.starts_with("h_"));
 }
 
-// The eight hexadecimal digits of `value`, all at once: each nibble in a byte of its own, then '0' or 'a' - 10 added.
-void put_hex_digits(char* out, uint32_t value) {
-  uint64_t nibbles = value;
-  nibbles = (nibbles | nibbles << 16) & 0x0000ffff0000ffffULL;
-  nibbles = (nibbles | nibbles << 8) & 0x00ff00ff00ff00ffULL;
-  nibbles = (nibbles | nibbles << 4) & 0x0f0f0f0f0f0f0f0fULL;
-  const uint64_t is_letter = ((nibbles + 0x0606060606060606ULL) >> 4) & 0x0101010101010101ULL;
-  const uint64_t digits = nibbles + 0x3030303030303030ULL + is_letter * ('a' - 10 - '0');
-  const uint64_t in_reading_order = __builtin_bswap64(digits);
-  std::memcpy(out, &in_reading_order, sizeof in_reading_order);
-}
-
-void put_hex(char* out, uint64_t value) {
-  put_hex_digits(out, static_cast<uint32_t>(value >> 32));
-  put_hex_digits(out + 8, static_cast<uint32_t>(value));
+// The 32 hexadecimal digits of `hash`, all at once: each nibble in a byte of its own, then '0' or 'a' - 10 added.
+inline void put_hex(char* out, const Hash128& hash) {
+  using Bytes16 = uint8_t __attribute__((vector_size(16)));
+  const std::array<uint64_t, 2> in_reading_order = {__builtin_bswap64(hash.high), __builtin_bswap64(hash.low)};
+  const auto bytes = std::bit_cast<Bytes16>(in_reading_order);
+  const Bytes16 high = bytes >> 4;
+  const Bytes16 low = bytes & 15;
+  const Bytes16 first = __builtin_shufflevector(high, low, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  const Bytes16 second =
+      __builtin_shufflevector(high, low, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  for (const Bytes16& nibbles : {first, second}) {
+    const Bytes16 digits = nibbles + '0' + (static_cast<Bytes16>(nibbles > 9) & ('a' - 10 - '0'));
+    std::memcpy(out, &digits, sizeof digits);
+    out += sizeof digits;
+  }
 }
 
 std::string_view first_component(PathView path) {
@@ -56,8 +57,7 @@ std::string encode_key_part(std::string_view part) {
   if (is_plain_part(part)) return std::string(part);
   const Hash128 hash = hash128(part);
   std::array<char, 32> hex{};
-  put_hex(hex.data(), hash.high);
-  put_hex(hex.data() + 16, hash.low);
+  put_hex(hex.data(), hash);
   return "h_" + std::string(hex.data(), 22);
 }
 
@@ -106,8 +106,7 @@ CacheKey KeySpace::key(ObjectKind kind, uint64_t identity_hash, PathView path) c
       out = std::ranges::copy(encoded, out).out;
     }
     *out++ = ':';
-    put_hex(out, hash.high);
-    put_hex(out + 16, hash.low);
+    put_hex(out, hash);
     return static_cast<size_t>(out + 32 - text);
   });
 }

@@ -62,39 +62,6 @@ EntryTable::EntryTable(EntryTable&& other) noexcept
 
 // --- finding ---
 
-EntryTable::Bucket& EntryTable::bucket_for(uint64_t hash) const noexcept {
-  // n buckets: those below n - 2^k have been split on bit k, the others not yet.
-  const size_t n = buckets_in_use_.load(std::memory_order_acquire);
-  const size_t half = std::bit_floor(n);
-  size_t index = hash & (2 * half - 1);
-  if (index >= n) index -= half;
-  return buckets_[index];
-}
-
-Entry* EntryTable::find_unlocked(std::string_view key, uint64_t hash) const noexcept {
-  const uint64_t tag = tag_of(hash);
-  const Bucket* bucket = &bucket_for(hash);
-  // A chain that changes under our feet might lead in circles: two buckets are enough for nearly all keys.
-  for (int hops = 0; hops < 2; ++hops) {
-    const Bucket* next = nullptr;
-    for (const auto& slot : bucket->slots) {
-      const uint64_t word = slot.load(std::memory_order_acquire);
-      if (is_link(word)) {
-        next = &link_of(word);
-      } else if (word != 0 && (word & ~kAddressMask) == tag) {
-        Entry* entry = entry_of(word);
-        Entry::prefetch(entry);
-        if (!entry->try_add_ref()) continue;
-        if (slot.load(std::memory_order_acquire) == word && entry->is(key, hash)) return entry;
-        entry->drop_ref();
-      }
-    }
-    if (next == nullptr) return nullptr;
-    bucket = next;
-  }
-  return nullptr;
-}
-
 Entry* EntryTable::find(std::string_view key, uint64_t hash) const noexcept {
   const uint64_t tag = tag_of(hash);
   for (const Bucket* bucket = &bucket_for(hash); bucket != nullptr;) {
