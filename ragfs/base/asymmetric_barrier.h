@@ -26,7 +26,8 @@ class AsymmetricBarrier {
     }
   }
 
-  // The other side: what it must make seen is stored with memory_order_seq_cst before, what it looks for is loaded after.
+  // The other side: what it must make seen is stored with memory_order_seq_cst before, what it looks for is loaded
+  // after.
   static void heavy() noexcept;
 
  private:

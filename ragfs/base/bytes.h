@@ -30,7 +30,8 @@ class BytesOwner {
   bool try_add_ref() noexcept {
     uint32_t seen = refs_.load(std::memory_order_relaxed);
     while (seen != 0) {
-      if (refs_.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire, std::memory_order_relaxed)) return true;
+      if (refs_.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire, std::memory_order_relaxed))
+        return true;
     }
     return false;
   }

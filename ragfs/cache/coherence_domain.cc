@@ -175,8 +175,8 @@ void leave_note(const CacheHit& hit, const Observation& seen) {
 
 }  // namespace
 
-// The rules of lookup()'s first way in the same order (tag, get, envelope, epoch, expiry, note); whatever is not plainly
-// a hit or plainly absent is left to lookup(). A test that takes a rule out never comes this way.
+// The rules of lookup()'s first way in the same order (tag, get, envelope, epoch, expiry, note); whatever is not
+// plainly a hit or plainly absent is left to lookup(). A test that takes a rule out never comes this way.
 CoherenceDomain::Judged CoherenceDomain::find_judged(const CachePath& at, ObjectKind kind, const CacheKey& object_key,
                                                      Bytes& payload, int64_t& filled_at_ns) {
   if (!all_rules_enabled() || !provider_.capabilities().zero_copy) return Judged::unknown;
