@@ -33,8 +33,8 @@
 #include "ragfs/cache/key_space.h"
 #include "ragfs/cache/listing_codec.h"
 #include "ragfs/cache/mutation_table.h"
-#include "ragfs/cache/nested_roots.h"
 #include "ragfs/cache/negative_cache.h"
+#include "ragfs/cache/nested_roots.h"
 #include "ragfs/fs/file_system.h"
 #include "ragfs/fs/path_lock_table.h"
 
