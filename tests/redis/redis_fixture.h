@@ -1,4 +1,5 @@
 // What the tests of the redis provider share: a provider for a server, keys, values, a wait with an end.
+// Thread-safety: functions over values; what they are given decides.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -23,6 +23,8 @@ THROWS = {
 SLEEPS = {
     "ragfs/store/memory/spin_lock.cc": "after spinning and yielding, a waiter leaves the processor to the holder",
     "tests/redis/redis_server.cc": "another process's state is waited for: there is nothing to be notified by",
+    "tests/redis/redis_fixture.h": "the same, asked again and again within a bound",
+    "tests/contract/redis_contract_test.cc": "keys expire by the server's own clock",
     "bench/slow_file_system.h": "a backend that takes its time is what is measured",
 }
 
