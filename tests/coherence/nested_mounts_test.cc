@@ -167,23 +167,25 @@ TEST_F(NestedMounts, CallsThatAreUnderWayDuringTheRenameStayRight) {
   }
 }
 
+// The write looked before the rename had begun to move anything, and got its lock after it.
 TEST_F(NestedMounts, AWriteThatWaitedForTheRenameIsSeenAtTheNewPlace) {
   ASSERT_TRUE(write(inner, "/f", "old"));
-  auto armed = PausePoints::arm("mutation.after_backend");
-  std::jthread renamer([&] { EXPECT_TRUE(outer->rename(ctx, path_of("/a"), path_of("/b"))); });
-  ASSERT_TRUE(armed->wait_for_arrival());  // the directory is at its new place; the rename holds its locks
+  auto renaming = PausePoints::arm("mutation.marked");
+  std::jthread renamer([&] { EXPECT_TRUE(outer->rename(Context{}, path_of("/a"), path_of("/b"))); });
+  ASSERT_TRUE(renaming->wait_for_arrival());
   bool written = false;
-  std::jthread writer([&] { written = write(inner, "/f", "written meanwhile"); });
+  std::jthread writer(
+      [&] { written = inner->write(Context{}, path_of("/f"), "written meanwhile", 0, WriteFlag::create).has_value(); });
   PathLockTable& locks = domain->backend(backend->traits().identity)->mutation_locks;
   const Deadline until = Deadline::in_ms(20'000);
   while (locks.counts().waiting == 0 && !until.expired()) std::this_thread::yield();
   ASSERT_EQ(locks.counts().waiting, 1U);
-  auto at_work = PausePoints::arm("mutation.before_backend");
-  armed->release();
+  auto writing = PausePoints::arm("mutation.marked");
+  renaming->release();
   renamer.join();
-  ASSERT_TRUE(at_work->wait_for_arrival());
+  ASSERT_TRUE(writing->wait_for_arrival());
   EXPECT_EQ(read_twice(outer, "/b/sub/f"), "old") << "must not stay in the cache";
-  at_work->release();
+  writing->release();
   writer.join();
   EXPECT_TRUE(written);
   EXPECT_EQ(read_twice(outer, "/b/sub/f"), "written meanwhile");
