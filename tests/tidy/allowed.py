@@ -16,12 +16,15 @@ RAW_NEW = {
 
 # `throw`.
 THROWS = {
+    "tests/redis/redis_groups.cc": "a test whose servers do not start fails, whatever it is about",
+    "tests/redis/redis_server.cc": "a test whose server does not start fails, whatever it is about",
     "ragfs/base/bytes.cc": "no memory: what operator new does too, and nobody catches it",
 }
 
 # Sleeping in code or tests, where no pause point can take its place.
 SLEEPS = {
     "ragfs/store/memory/spin_lock.cc": "after spinning and yielding, a waiter leaves the processor to the holder",
+    "tests/redis/fault_proxy.cc": "a slow network is what it plays",
     "tests/redis/redis_server.cc": "another process's state is waited for: there is nothing to be notified by",
     "tests/redis/redis_fixture.h": "the same, asked again and again within a bound",
     "tests/contract/redis_contract_test.cc": "keys expire by the server's own clock",

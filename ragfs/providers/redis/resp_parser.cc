@@ -28,7 +28,8 @@ Bytes without_prefix(Bytes bytes, bool verbatim) { return verbatim ? std::move(b
 
 }  // namespace
 
-RespParser::RespParser(RespLimits limits) : limits_(limits), buffer_(new char[kBufferBytes]), capacity_(kBufferBytes) {}
+RespParser::RespParser(RespLimits limits)
+    : limits_(limits), buffer_(std::make_unique_for_overwrite<char[]>(kBufferBytes)), capacity_(kBufferBytes) {}
 
 std::unexpected<Error> RespParser::broken(std::string_view why) {
   broken_ = true;
@@ -46,7 +47,7 @@ std::span<char> RespParser::space() {
     begin_ = 0;
   }
   if (capacity_ == end_) {
-    std::unique_ptr<char[]> larger(new char[capacity_ * 2]);
+    auto larger = std::make_unique_for_overwrite<char[]>(capacity_ * 2);
     std::memcpy(larger.get(), buffer_.get(), end_);
     buffer_ = std::move(larger);
     capacity_ *= 2;

@@ -76,7 +76,8 @@ bool expect_name(SSL* ssl, const std::string& name) {
 }  // namespace
 
 Result<std::shared_ptr<const TlsContext>> TlsContext::create(const TlsConfig& config) {
-  std::shared_ptr<TlsContext> made(new TlsContext(config));
+  // The detour keeps the constructor private.
+  const std::shared_ptr<TlsContext> made = std::unique_ptr<TlsContext>(new TlsContext(config));
   made->context_ = SSL_CTX_new(TLS_client_method());
   SSL_CTX* context = made->context_;
   if (context == nullptr) return fail(ErrorCode::internal, "OpenSSL: " + openssl_reason());

@@ -1,0 +1,241 @@
+// A hit in Redis beside a bare hiredis GET loop of the same size, latency and hits/s by threads; batches; Unix socket.
+//
+// Starts a redis-server of its own on a free loopback port. The ratio compares what a reader of the provider waits with
+// what the bare loop waits, in one run, both reading the value's first byte.
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <hiredis/hiredis.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include "bench/support.h"
+#include "ragfs/providers/redis/redis_provider.h"
+
+namespace ragfs::bench {
+namespace {
+
+constexpr size_t kValueBytes = 4096;
+constexpr int kKeys = 1'000;
+
+uint16_t free_port() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  (void)::bind(fd, reinterpret_cast<sockaddr*>(&address), size);
+  (void)::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  ::close(fd);
+  return ntohs(address.sin_port);
+}
+
+// A redis-server in a directory of its own; ended with the object.
+class Server {
+ public:
+  Server() : port_(free_port()) {
+    std::string pattern = (std::filesystem::temp_directory_path() / "ragfs_bench_XXXXXX").string();
+    dir_ = ::mkdtemp(pattern.data());
+    const std::string port = std::to_string(port_);
+    const std::string path = socket();
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::execlp("redis-server", "redis-server", "--port", port.c_str(), "--bind", "127.0.0.1", "--dir", dir_.c_str(),
+               "--unixsocket", path.c_str(), "--save", "", "--loglevel", "warning", nullptr);
+      ::_exit(127);
+    }
+  }
+  ~Server() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    std::error_code ignored;
+    std::filesystem::remove_all(dir_, ignored);
+  }
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+  uint16_t port() const { return port_; }
+  std::string socket() const { return dir_ + "/s"; }
+
+ private:
+  uint16_t port_;
+  std::string dir_;
+  pid_t pid_ = 0;
+};
+
+CacheKey key_of(int i) { return CacheKey(fmt::format("file:bench:acc:{:032x}", i)); }
+
+std::shared_ptr<redis::RedisProvider> provider_at(const std::string& endpoint) {
+  redis::RedisConfig config;
+  config.endpoints = {redis::Endpoint::parse(endpoint).value()};
+  config.key_prefix = "b";
+  return redis::RedisProvider::create(std::move(config)).value();
+}
+
+Deadline soon() { return Deadline::in_ms(5'000); }
+
+[[noreturn]] void give_up(std::string_view why) {
+  fmt::print(stderr, "bench redis: {}\n", why);
+  std::exit(1);
+}
+
+// Median microseconds of one provider get.
+double provider_get_us(redis::RedisProvider& provider, int gets) {
+  std::vector<double> samples;
+  for (int i = 0; i < gets; ++i) {
+    const CacheKey key = key_of(i % kKeys);
+    const int64_t start_ns = now_ns();
+    const GetResult got = provider.get(key, soon());
+    if (!got || !got->has_value()) give_up("a value is missing");
+    keep((*got)->data()[0]);
+    samples.push_back(static_cast<double>(now_ns() - start_ns) / 1e3);
+  }
+  return median(samples);
+}
+
+double bare_get_us(redisContext* connection, int gets) {
+  std::vector<double> samples;
+  for (int i = 0; i < gets; ++i) {
+    const std::string key = fmt::format("b:{}", key_of(i % kKeys).text());
+    const int64_t start_ns = now_ns();
+    auto* reply = static_cast<redisReply*>(redisCommand(connection, "GET %b", key.data(), key.size()));
+    if (reply == nullptr || reply->type != REDIS_REPLY_STRING) give_up("hiredis got no value");
+    keep(reply->str[0]);
+    freeReplyObject(reply);
+    samples.push_back(static_cast<double>(now_ns() - start_ns) / 1e3);
+  }
+  return median(samples);
+}
+
+double provider_hits_per_s(redis::RedisProvider& provider, int threads, int64_t run_ms) {
+  std::atomic<uint64_t> hits{0};
+  const int64_t end_ns = now_ns() + run_ms * 1'000'000;
+  {
+    std::vector<std::jthread> readers;
+    for (int t = 0; t < threads; ++t) {
+      readers.emplace_back([&, t] {
+        pin_thread_to_nth(static_cast<size_t>(t) % cpu_count());
+        uint64_t mine = 0;
+        for (int i = t * 37; now_ns() < end_ns; ++i) {
+          const GetResult got = provider.get(key_of(i % kKeys), soon());
+          if (!got || !got->has_value()) give_up("a value is missing");
+          keep((*got)->data()[0]);
+          ++mine;
+        }
+        hits += mine;
+      });
+    }
+  }
+  return static_cast<double>(hits) * 1e3 / static_cast<double>(run_ms);
+}
+
+double bare_hits_per_s(const Server& server, int threads, int64_t run_ms) {
+  std::atomic<uint64_t> hits{0};
+  const int64_t end_ns = now_ns() + run_ms * 1'000'000;
+  {
+    std::vector<std::jthread> readers;
+    for (int t = 0; t < threads; ++t) {
+      readers.emplace_back([&, t] {
+        pin_thread_to_nth(static_cast<size_t>(t) % cpu_count());
+        redisContext* connection = redisConnect("127.0.0.1", server.port());
+        uint64_t mine = 0;
+        for (int i = t * 37; now_ns() < end_ns; ++i) {
+          const std::string key = fmt::format("b:{}", key_of(i % kKeys).text());
+          auto* reply = static_cast<redisReply*>(redisCommand(connection, "GET %b", key.data(), key.size()));
+          if (reply == nullptr) give_up("hiredis got no answer");
+          keep(reply->str[0]);
+          freeReplyObject(reply);
+          ++mine;
+        }
+        hits += mine;
+        redisFree(connection);
+      });
+    }
+  }
+  return static_cast<double>(hits) * 1e3 / static_cast<double>(run_ms);
+}
+
+double get_many_us(redis::RedisProvider& provider, int count, int rounds) {
+  std::vector<CacheKey> keys;
+  for (int i = 0; i < count; ++i) keys.push_back(key_of(i));
+  std::vector<double> samples;
+  for (int round = 0; round < rounds; ++round) {
+    const int64_t start_ns = now_ns();
+    const auto got = provider.get_many(keys, soon());
+    samples.push_back(static_cast<double>(now_ns() - start_ns) / 1e3);
+    if (!got.back() || !got.back()->has_value()) give_up("a value is missing");
+  }
+  return median(samples);
+}
+
+// Requests a second of redis-benchmark: one connection, and fifty; 0 where it does not run.
+double redis_benchmark_per_s(const Server& server, int clients, int requests) {
+  const std::string command =
+      fmt::format("redis-benchmark -p {} -c {} -n {} -d {} -r 1000 -t get --csv 2>/dev/null | tail -1", server.port(),
+                  clients, requests, kValueBytes);
+  FILE* pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return 0;
+  char line[512] = {};
+  const bool read = std::fgets(line, sizeof line, pipe) != nullptr;
+  ::pclose(pipe);
+  const char* comma = read ? std::strchr(line, ',') : nullptr;
+  return comma == nullptr ? 0 : std::atof(comma + 2);  // "GET","12345.67",...
+}
+
+int run(int argc, char** argv) {
+  const Options options = start(argc, argv);
+  const Server server;
+  const auto tcp = provider_at(fmt::format("redis://127.0.0.1:{}", server.port()));
+  const Deadline up = Deadline::in_ms(10'000);
+  while (!tcp->health(soon())) {
+    if (up.expired()) give_up("redis-server does not start");
+  }
+  const auto unix_socket = provider_at("unix://" + server.socket());
+  const std::string value(kValueBytes, 'v');
+  for (int i = 0; i < kKeys; ++i) {
+    if (!tcp->put(key_of(i), {"", value}, {}, soon())) give_up("a put failed");
+  }
+  redisContext* bare = redisConnect("127.0.0.1", server.port());
+  redisContext* bare_unix = redisConnectUnix(server.socket().c_str());
+  const int gets = options.quick ? 4'000 : 20'000;
+  const int passes = options.quick ? 5 : 11;
+  const auto sides = alternate(
+      passes, {[&] { return bare_get_us(bare, gets); }, [&] { return provider_get_us(*tcp, gets); },
+               [&] { return bare_get_us(bare_unix, gets); }, [&] { return provider_get_us(*unix_socket, gets); }});
+  Report report("redis");
+  report.add("value_bytes", static_cast<double>(kValueBytes));
+  report.add("bare_p50_us", median(sides[0]));
+  report.add("hit_p50_us", median(sides[1]));
+  report.add("ratio_p50", median_ratio(sides[0], sides[1]));
+  report.add("unix_bare_p50_us", median(sides[2]));
+  report.add("unix_hit_p50_us", median(sides[3]));
+  report.add("unix_ratio_p50", median_ratio(sides[2], sides[3]));
+  const int64_t run_ms = options.quick ? 500 : 3'000;
+  for (const int threads : {1, 2, 16, 64}) {
+    report.add(fmt::format("bare_per_s_{}", threads), bare_hits_per_s(server, threads, run_ms));
+    report.add(fmt::format("hits_per_s_{}", threads), provider_hits_per_s(*tcp, threads, run_ms));
+  }
+  report.add("redis_benchmark_per_s_1", redis_benchmark_per_s(server, 1, options.quick ? 10'000 : 100'000));
+  report.add("redis_benchmark_per_s_50", redis_benchmark_per_s(server, 50, options.quick ? 50'000 : 500'000));
+  report.add("get_many_64_us", get_many_us(*tcp, 64, options.quick ? 100 : 500));
+  report.add("get_many_1000_us", get_many_us(*tcp, 1'000, options.quick ? 30 : 100));
+  report.add("connections", static_cast<double>(tcp->stats().read(redis::Event::connects)));
+  redisFree(bare);
+  redisFree(bare_unix);
+  report.print();
+  return 0;
+}
+
+}  // namespace
+}  // namespace ragfs::bench
+
+int main(int argc, char** argv) { return ragfs::bench::run(argc, argv); }
