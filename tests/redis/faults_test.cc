@@ -55,7 +55,9 @@ TEST_P(RedisFaults, NobodyGetsAnotherKeysValueAndOthersGoOn) {
   EXPECT_EQ(tally.wrong, 0);
   EXPECT_EQ(tally.late, 0);
   EXPECT_GT(proxy.accepted(), before) << "no connection was replaced";
-  if (GetParam() != Fault::delay) EXPECT_GT(tally.right, 0);
+  if (GetParam() != Fault::delay) {
+    EXPECT_GT(tally.right, 0);
+  }
   proxy.set(Fault::none);
   EXPECT_TRUE(eventually([&] { return shown(provider->get(key_of(1), soon())) == value_of(1); }));
 }
@@ -134,7 +136,9 @@ TEST(RedisUnreachable, EveryWayOfNotAnsweringEndsWithinTheDeadline) {
     const int64_t start_ns = Clock::system().monotonic_ns();
     const auto got = provider->get(key_of(1), Deadline::in_ms(100));
     EXPECT_FALSE(got) << endpoint;
-    if (!got) EXPECT_FALSE(got.error().message.empty());
+    if (!got) {
+      EXPECT_FALSE(got.error().message.empty());
+    }
     return (Clock::system().monotonic_ns() - start_ns) / 1'000'000;
   };
   EXPECT_LT(timed("redis://240.0.0.1:6379"), 600);  // nothing answers there, or no route

@@ -1,9 +1,9 @@
 // NodePool: the connections to one server (one position: the primary, a node of a cluster).
 //
 // A call takes the least loaded connection; another is opened, up to the configured number, only when all of them are
-// busy: a few connections whose callers share system calls serve more than many with one caller each. Connections are
-// opened on a helper thread, one at a time, with the connect timeout: a caller waits for it no longer than its own
-// deadline, and what was begun is there for the next one.
+// busy; beyond that callers share connections and their system calls. Connections are opened on a helper thread, one at
+// a time, with the connect timeout: a caller waits for it no longer than its own deadline, and what was begun is there
+// for the next one.
 //
 // Where the server is, `locate` says at each opening. A connection whose server is another than that of the open
 // connections ends those first, tells the incarnation, and only then is used. A connection in use asks its server again
