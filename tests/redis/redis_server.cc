@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <stdexcept>
 #include <thread>
 
@@ -30,6 +31,17 @@ std::vector<char*> argv_of(const std::vector<std::string>& arguments) {
 // Another process's state is what is waited for: there is nothing to be notified by.
 void pause_briefly() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
 
+bool can_listen(int port) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  const bool free = ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  ::close(fd);
+  return free;
+}
+
 }  // namespace
 
 TempDir::TempDir() {
@@ -43,21 +55,16 @@ TempDir::~TempDir() {
 }
 
 uint16_t free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  uint16_t port = 0;
-  // Cluster nodes use port + 10000 as well.
-  do {
-    address.sin_port = 0;
-    if (::bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0) break;
-    ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
-    port = ntohs(address.sin_port);
-  } while (false);
-  ::close(fd);
-  return port > 55'000 ? static_cast<uint16_t>(port - 20'000) : port;
+  // Below the ports that the system gives to clients, and with the port that a cluster node uses beside it.
+  constexpr int kFirst = 12'000;
+  constexpr int kCount = 9'000;
+  constexpr int kClusterOffset = 10'000;
+  std::minstd_rand random(std::random_device{}());
+  for (int attempt = 0; attempt < 1'000; ++attempt) {
+    const int port = kFirst + static_cast<int>(random() % kCount);
+    if (can_listen(port) && can_listen(port + kClusterOffset)) return static_cast<uint16_t>(port);
+  }
+  throw std::runtime_error("no free port");
 }
 
 pid_t start_program(const std::vector<std::string>& arguments, const std::string& log) {
