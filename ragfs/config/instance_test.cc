@@ -73,6 +73,25 @@ TEST_F(InstanceTest, AProviderThatThisBuildLacksEndsTheStartByItsNameInEveryMode
   }
 }
 
+// Nothing listens there: bypass starts and serves the backends, strict does not start.
+TEST_F(InstanceTest, AProviderThatDoesNotAnswerAtStartEndsItInStrictModeOnly) {
+  const std::string mounts = "      - {path: /, type: memfs}\n";
+  const std::string engine =
+      "      provider: redis\n      redis: {endpoints: ['redis://127.0.0.1:1']}\n      operation_timeout_ms: 200\n";
+  start(mounts, engine + "      failure_mode: strict\n");
+  ASSERT_FALSE(opened_);
+  EXPECT_NE(opened_.error().message.find("storage.agfs.cache.provider"), std::string::npos) << opened_.error().message;
+  start(mounts, engine + "      failure_mode: bypass\n");
+  ASSERT_TRUE(opened_) << opened_.error().message;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(write("/f", std::to_string(i)));
+    EXPECT_EQ(read("/f"), std::to_string(i));
+  }
+  ASSERT_TRUE(instance().fs().remove(ctx_, P("/f")));
+  EXPECT_EQ(read("/f"), "<not_found>");
+  EXPECT_EQ(instance().cache_report().hits, 0U);
+}
+
 TEST_F(InstanceTest, WithoutACacheItsCommandsSaySo) {
   start("      - {path: /, type: memfs}\n", "      enabled: false\n");
   ASSERT_TRUE(opened_);
