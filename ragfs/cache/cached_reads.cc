@@ -36,6 +36,7 @@ std::optional<CacheHit> CachedFileSystem::find(const Context& ctx, const Target&
 std::optional<Bytes> CachedFileSystem::find_payload(const Context& ctx, const Target& target) {
   int64_t filled_at_ns = 0;
   std::optional<Bytes> payload = domain_->lookup_payload(target.at, ObjectKind::file, ctx.deadline, filled_at_ns);
+  if (moved()) return std::nullopt;
   if (!payload || revalidate_ns_ == 0 || domain_->age_ns(filled_at_ns) < revalidate_ns_) return payload;
   payload.reset();
   std::optional<CacheHit> hit = find(ctx, target, ObjectKind::file);

@@ -144,7 +144,8 @@ TEST_F(NestedMounts, WhatFailsOrHappensBelowTheRootLeavesTheCacheInUse) {
 
 // The reads and writes of the inner mount that began before the rename and end after it.
 TEST_F(NestedMounts, CallsThatAreUnderWayDuringTheRenameStayRight) {
-  for (const char* point : {"fill.before_backend_read", "fill.after_backend_read", "fill.before_put", "flight.leads"}) {
+  for (const char* point : {"lookup.before_get", "fill.before_backend_read", "fill.after_backend_read",
+                            "fill.before_put", "flight.leads"}) {
     TearDown();
     std::filesystem::remove_all(dir_.path() + "/a");
     std::filesystem::remove_all(dir_.path() + "/b");
