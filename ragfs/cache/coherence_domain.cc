@@ -176,7 +176,7 @@ void leave_note(const CacheHit& hit, const Observation& seen) {
 }  // namespace
 
 // The rules of lookup()'s first way in the same order (tag, get, envelope, epoch, expiry, note); whatever is not
-// plainly a hit or plainly absent is left to lookup(). A test that takes a rule out never comes this way.
+// plainly a hit or plainly absent is left to the records. A test that takes a rule out never comes this way.
 CoherenceDomain::Judged CoherenceDomain::find_judged(const CachePath& at, ObjectKind kind, const CacheKey& object_key,
                                                      Bytes& payload, int64_t& filled_at_ns) {
   if (!all_rules_enabled() || !provider_.capabilities().zero_copy) return Judged::unknown;
@@ -206,7 +206,8 @@ std::optional<Bytes> CoherenceDomain::lookup_payload(const CachePath& at, Object
   const Judged judged = find_judged(at, kind, object_key, *payload, filled_at_ns);
   if (judged == Judged::hit) return payload;
   if (judged == Judged::absent) return std::nullopt;
-  std::optional<CacheHit> hit = lookup(at, kind, object_key, deadline);
+  // Complete by itself: it passes what find_judged() would, too.
+  std::optional<CacheHit> hit = lookup_by_records(at, kind, object_key, deadline);
   if (!hit) return std::nullopt;
   filled_at_ns = hit->envelope.info.filled_at_ns;
   return std::move(*hit).payload();
@@ -215,11 +216,9 @@ std::optional<Bytes> CoherenceDomain::lookup_payload(const CachePath& at, Object
 std::optional<CacheHit> CoherenceDomain::lookup(const CachePath& at, ObjectKind kind, const CacheKey& object_key,
                                                 Deadline deadline) {
   provider_.prefetch(object_key);
-  if (!rule_enabled(Rule::kRecordsBeforeGet)) return lookup_get_first(at, kind, object_key, deadline);
-
   // First way, for most hits: no record exists, or none that covers the path changed since the object was judged.
   const bool no_records = table_.empty();
-  if (no_records || provider_.capabilities().zero_copy) {
+  if (rule_enabled(Rule::kRecordsBeforeGet) && (no_records || provider_.capabilities().zero_copy)) {
     const uint64_t tag = no_records ? 0 : table_.shard_tag(MutationTable::shard_of(at.backend->root_id, at.path));
     if (no_records || tag != 0) {
       std::optional<CacheHit> hit = fetch(at, kind, object_key, deadline);
@@ -228,6 +227,12 @@ std::optional<CacheHit> CoherenceDomain::lookup(const CachePath& at, ObjectKind 
       if (note != nullptr && note->load(std::memory_order_acquire) == tag) return hit;
     }
   }
+  return lookup_by_records(at, kind, object_key, deadline);
+}
+
+std::optional<CacheHit> CoherenceDomain::lookup_by_records(const CachePath& at, ObjectKind kind,
+                                                           const CacheKey& object_key, Deadline deadline) {
+  if (!rule_enabled(Rule::kRecordsBeforeGet)) return lookup_get_first(at, kind, object_key, deadline);
   // Second: the buckets. Third: they are shared, and refused; the exact records. Each with a get of its own: what an
   // earlier get returned may have been let go between the mutation and the look-up of its records.
   for (const bool exactly : {false, true}) {

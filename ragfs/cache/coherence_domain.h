@@ -211,6 +211,9 @@ class CoherenceDomain {
   // The object of `key` if it is intact, of this path and epoch, and not expired. Records are not asked.
   std::optional<CacheHit> fetch(const CachePath& at, ObjectKind kind, const CacheKey& key, Deadline deadline);
   std::optional<CacheHit> lookup(const CachePath& at, ObjectKind kind, const CacheKey& key, Deadline deadline);
+  // The second and third way of lookup(), which decide alone.
+  std::optional<CacheHit> lookup_by_records(const CachePath& at, ObjectKind kind, const CacheKey& key,
+                                            Deadline deadline);
   // The first way of lookup() alone, without decoding the envelope: an object of this process that was judged before.
   enum class Judged : uint8_t { hit, absent, unknown };
   Judged find_judged(const CachePath& at, ObjectKind kind, const CacheKey& key, Bytes& payload, int64_t& filled_at_ns);
