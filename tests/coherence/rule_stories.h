@@ -33,6 +33,7 @@ class RuleStories : public WatchedFixture {
   bool records_before_get(bool off);
   bool epoch_on_hit(bool off);
   bool epoch_after_get(bool off);
+  bool epoch_on_incarnation(bool off);
   bool fill_epoch_at_start(bool off);
   bool stat_plain_entries(bool off);
   bool negative_true_not_found(bool off);

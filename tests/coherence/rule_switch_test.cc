@@ -43,7 +43,6 @@ constexpr std::array kWithoutSwitch{Rule::kNearErase,
                                     Rule::kFreshPointerLife,
                                     Rule::kCloseDrains,
                                     Rule::kMarkerPromise,
-                                    Rule::kEpochOnIncarnation,
                                     Rule::kClockKeptInLife,
                                     Rule::kVersionBeforeBytes,
                                     Rule::kRestampIsFill,
@@ -135,6 +134,18 @@ bool RuleStories::epoch_after_get(bool /*off*/) {
   gets->release();
   reader.join();
   return seen == "old";
+}
+
+// A failover to a replica that lost an erase whose record has been let go.
+bool RuleStories::epoch_on_incarnation(bool /*off*/) {
+  begin();
+  (void)read("/d/f");
+  const ScriptedProvider::State before = provider->snapshot();
+  EXPECT_TRUE(append("/d/f", "+"));
+  EXPECT_TRUE(domain->settler().drain(Deadline::in_ms(20'000)));
+  provider->restore(before);
+  provider->new_incarnation();
+  return answers("/d/f");
 }
 
 bool RuleStories::fill_epoch_at_start(bool /*off*/) {
@@ -393,6 +404,7 @@ constexpr std::array kStories{
     Story{Rule::kRecordsBeforeGet, &RuleStories::records_before_get},
     Story{Rule::kEpochOnHit, &RuleStories::epoch_on_hit},
     Story{Rule::kEpochAfterGet, &RuleStories::epoch_after_get},
+    Story{Rule::kEpochOnIncarnation, &RuleStories::epoch_on_incarnation},
     Story{Rule::kFillEpochAtStart, &RuleStories::fill_epoch_at_start},
     Story{Rule::kStatPlainEntries, &RuleStories::stat_plain_entries},
     Story{Rule::kNegativeTrueNotFound, &RuleStories::negative_true_not_found},

@@ -25,7 +25,7 @@ bool Incarnation::observe(const std::string& position, const ServerIdentity& ide
     known = shown;
     renew_locked();
   }
-  tell();
+  listener_.tell();
   return true;
 }
 
@@ -35,7 +35,7 @@ void Incarnation::changed() {
     salt_ = random_u64();
     renew_locked();
   }
-  tell();
+  listener_.tell();
 }
 
 void Incarnation::renew_locked() {
@@ -49,25 +49,6 @@ void Incarnation::renew_locked() {
 std::string Incarnation::text() const {
   MutexLock lock(mutex_);
   return text_;
-}
-
-void Incarnation::tell() {
-  std::function<void()> listener;
-  {
-    MutexLock lock(mutex_);
-    listener = listener_;
-    if (!listener) return;
-    ++telling_;
-  }
-  listener();
-  MutexLock lock(mutex_);
-  if (--telling_ == 0) idle_.notify_all();
-}
-
-void Incarnation::watch(std::function<void()> listener) {
-  MutexLock lock(mutex_);
-  listener_ = std::move(listener);
-  while (telling_ > 0) idle_.wait_until(mutex_, Deadline::never());
 }
 
 }  // namespace ragfs::redis

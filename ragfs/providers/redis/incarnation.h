@@ -10,8 +10,10 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "ragfs/base/sync.h"
+#include "ragfs/cache/incarnation_listener.h"
 #include "ragfs/providers/redis/server_identity.h"
 
 namespace ragfs::redis {
@@ -25,20 +27,17 @@ class Incarnation {
   // "" before anything was observed.
   std::string text() const;
   uint64_t changes() const { return changes_.load(); }
-  // Replaces the listener; returns when the former one is not running any more. Not from inside a listener.
-  void watch(std::function<void()> listener);
+  // As CacheProvider::watch_incarnation().
+  void watch(std::function<void()> listener) { listener_.watch(std::move(listener)); }
 
  private:
   void renew_locked() RAGFS_REQUIRES(mutex_);
-  void tell();
 
   mutable Mutex mutex_;
-  CondVar idle_;
   std::map<std::string, std::string> identities_ RAGFS_GUARDED_BY(mutex_);
   std::string text_ RAGFS_GUARDED_BY(mutex_);
   uint64_t salt_ RAGFS_GUARDED_BY(mutex_) = 0;  // of changes that identities do not show
-  std::function<void()> listener_ RAGFS_GUARDED_BY(mutex_);
-  int telling_ RAGFS_GUARDED_BY(mutex_) = 0;
+  IncarnationListener listener_;
   std::atomic<uint64_t> changes_{0};
 };
 

@@ -136,8 +136,11 @@ void ScriptedProvider::apply(const Writes& writes) {
 // --- the engine's life ---
 
 void ScriptedProvider::new_incarnation() {
-  const MutexLock lock(mutex_);
-  ++incarnation_;
+  {
+    const MutexLock lock(mutex_);
+    ++incarnation_;
+  }
+  listener_.tell();
 }
 
 ScriptedProvider::State ScriptedProvider::snapshot() const {

@@ -22,6 +22,7 @@
 
 #include "ragfs/base/clock.h"
 #include "ragfs/base/sync.h"
+#include "ragfs/cache/incarnation_listener.h"
 #include "ragfs/cache/provider.h"
 #include "ragfs/providers/scripted/script.h"
 
@@ -65,7 +66,8 @@ class ScriptedProvider final : public CacheProvider {
   size_t land_all();
 
   // --- the engine's life ---
-  // A new incarnation; the objects stay (combine with wipe() or restore()).
+  // A new incarnation; the objects stay (combine with wipe() or restore(), which come first: who watches is told before
+  // this returns).
   void new_incarnation();
   State snapshot() const;
   void restore(State state);
@@ -102,6 +104,7 @@ class ScriptedProvider final : public CacheProvider {
                             Deadline deadline) override;
   Result<void> health(Deadline deadline) override;
   std::string incarnation() const override;
+  void watch_incarnation(std::function<void()> changed) override { listener_.watch(std::move(changed)); }
   Result<void> close(Deadline deadline) override;
 
  private:
@@ -158,6 +161,7 @@ class ScriptedProvider final : public CacheProvider {
   std::vector<ActiveRule> rules_ RAGFS_GUARDED_BY(mutex_);
   RuleId next_rule_ RAGFS_GUARDED_BY(mutex_) = 1;
   uint64_t incarnation_ RAGFS_GUARDED_BY(mutex_) = 1;
+  IncarnationListener listener_;
   std::map<std::pair<Op, std::string>, uint64_t> key_calls_ RAGFS_GUARDED_BY(mutex_);
 };
 
