@@ -59,9 +59,7 @@ HttpResponse mount(Services& services, Call& call) {
   if (!body) return error_reply(body.error());
   const auto type = body->text("fstype");
   if (!type) return error_reply(type.error());
-  const auto text = body->text("path");
-  if (!text) return error_reply(text.error());
-  const auto path = checked_path(call, *text);
+  const auto path = body->path(call);
   if (!path) return error_reply(path.error());
   Json config = Json::object();
   if (const auto given = body->json().find("config"); given != body->json().end() && !given->is_null()) {
@@ -86,9 +84,7 @@ HttpResponse mount(Services& services, Call& call) {
 HttpResponse unmount(Services& services, Call& call) {
   const auto body = BodyFields::parse(call);
   if (!body) return error_reply(body.error());
-  const auto text = body->text("path");
-  if (!text) return error_reply(text.error());
-  const auto path = checked_path(call, *text);
+  const auto path = body->path(call);
   if (!path) return error_reply(path.error());
   const auto hold = services.handles.hold_trees(*path, *path, call.context.deadline);
   if (!hold) return error_reply(hold.error());

@@ -29,9 +29,7 @@ Result<GrepRequest> parse_grep(const Call& call) {
   const auto body = BodyFields::parse(call);
   if (!body) return std::unexpected(body.error());
   GrepRequest request;
-  const auto path_text = body->text("path");
-  if (!path_text) return std::unexpected(path_text.error());
-  auto path = checked_path(call, *path_text);
+  auto path = body->path(call);
   if (!path) return std::unexpected(path.error());
   request.path = std::move(*path);
   const auto take = [](const auto& from, auto& into) {
@@ -198,9 +196,7 @@ class Digest {
 HttpResponse digest(Services& services, Call& call) {
   const auto body = BodyFields::parse(call);
   if (!body) return error_reply(body.error());
-  const auto text = body->text("path");
-  if (!text) return error_reply(text.error());
-  const auto path = checked_path(call, *text);
+  const auto path = body->path(call);
   if (!path) return error_reply(path.error());
   const auto algorithm = body->text_or("algorithm", "xxh3");
   if (!algorithm) return error_reply(algorithm.error());

@@ -75,9 +75,7 @@ HttpResponse cache_stats(Services& services, Call&) {
 HttpResponse cache_invalidate(Services& services, Call& call) {
   const auto body = BodyFields::parse(call);
   if (!body) return error_reply(body.error());
-  const auto text = body->text("path");
-  if (!text) return error_reply(text.error());
-  const auto path = checked_path(call, *text);
+  const auto path = body->path(call);
   if (!path) return error_reply(path.error());
   const auto done = services.instance.invalidate(*path);
   return done ? message_reply("invalidated") : error_reply(done.error());

@@ -80,6 +80,12 @@ Result<std::string> BodyFields::text(const std::string& name) const {
   return found->get<std::string>();
 }
 
+Result<Path> BodyFields::path(const Call& call) const {
+  const auto given = text("path");
+  if (!given) return std::unexpected(given.error());
+  return checked_path(call, *given);
+}
+
 Result<std::string> BodyFields::text_or(const std::string& name, std::string otherwise) const {
   return json_->contains(name) ? text(name) : otherwise;
 }

@@ -35,6 +35,8 @@ class BodyFields {
   const Json& json() const { return *json_; }
   // Errors: invalid_argument when it is missing or not a text.
   Result<std::string> text(const std::string& name) const;
+  // The field "path", within the caller's root. Errors: those of text() and checked_path().
+  Result<Path> path(const Call& call) const;
   Result<std::string> text_or(const std::string& name, std::string otherwise) const;
   Result<bool> flag(const std::string& name) const;  // false when absent
   Result<std::optional<int64_t>> integer(const std::string& name, int64_t min, int64_t max) const;
