@@ -48,6 +48,7 @@ def run_to_log(command: list[str], log: Path, timeout_s: float, cwd: Path, env: 
     """Runs `command` in a session and a temporary directory of its own; what it leaves of either is removed."""
     log.parent.mkdir(parents=True, exist_ok=True)
     scratch = tempfile.mkdtemp(prefix="ragfs-test-")
+    os.chmod(scratch, 0o711)  # tests run programs as another user, who must get through to what is shown to him
     full_env = {**os.environ, **env, "TMPDIR": scratch, "XDG_STATE_HOME": f"{scratch}/state"}
     start = time.monotonic()
     timed_out = False

@@ -43,7 +43,8 @@ def every_method_is_covered(t):
     text = Path(__file__).read_text()
     methods = [name for name in dir(pyagfs.AGFSClient) + dir(pyagfs.FileHandle) if name[0].islower()]
     for name in methods:
-        t.true(f".{name}(" in text or name in ("session", "api_base", "timeout", "closed", "path", "flags", "handle_id"),
+        no_call = name in ("session", "api_base", "timeout", "closed", "path", "flags", "handle_id")
+        t.true(f".{name}(" in text or no_call,
                f"no test calls {name}")
 
 
