@@ -209,7 +209,7 @@ std::vector<Field> cache_limits() {
           .in("bytes")
           .between(1, 1ULL << 30),
       field("near_cache_bytes", &CacheConfig::near_cache_bytes)
-          .says("Memory of this process in front of a remote provider; 0 turns it off.")
+          .says("Reserved for a tier of this process in front of a remote provider; has no effect in this version.")
           .in("bytes")
           .between(0, kTiB),
       field("default_ttl_seconds", &CacheConfig::default_ttl_seconds)

@@ -9,12 +9,11 @@
 
 namespace ragfs::server {
 
-void add_file_routes(Router& router, Services& services);      // files, directories, stat, rename, ...
-void add_search_routes(Router& router, Services& services);    // grep, glob, tree, digest
-void add_handle_routes(Router& router, Services& services);    // handles
-void add_mount_routes(Router& router, Services& services);     // mounts, plugins
-void add_status_routes(Router& router, Services& services);    // health, ready, version, metrics, cache
-void add_document_routes(Router& router, Services& services);  // the OpenAPI document
+void add_file_routes(Router& router, Services& services);    // files, directories, stat, rename, ...
+void add_search_routes(Router& router, Services& services);  // grep, glob, tree, digest
+void add_handle_routes(Router& router, Services& services);  // handles
+void add_mount_routes(Router& router, Services& services);   // mounts, plugins
+void add_status_routes(Router& router, Services& services);  // health, ready, version, metrics, cache
 
 // The Prometheus text of everything that is counted.
 std::string metrics_text(Services& services);

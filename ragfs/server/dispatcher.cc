@@ -30,7 +30,6 @@ Dispatcher::Dispatcher(Services& services, TokenSet tokens, bool local_only)
   add_handle_routes(router_, services);
   add_mount_routes(router_, services);
   add_status_routes(router_, services);
-  add_document_routes(router_, services);
 }
 
 std::optional<HttpResponse> Dispatcher::guard_browser(const HttpRequest& header) const {
