@@ -38,12 +38,11 @@ Connection::Connection(Loop& loop, Services& services, const Dispatcher& dispatc
 
 Connection::~Connection() {
   services_.counters.buffered_bytes.fetch_sub(charged_bytes_);
-  services_.counters.connections_active.fetch_sub(1);
+  services_.connections.remove();
 }
 
 void Connection::start(std::shared_ptr<Connection> connection) {
   Connection& self = *connection;
-  add(self.services_.counters.connections_active);
   self.loop_.add(&self);
   const auto ended = [connection](const std::exception_ptr&) {
     connection->transport_.close();
@@ -54,7 +53,8 @@ void Connection::start(std::shared_ptr<Connection> connection) {
 
 void Connection::enter(Phase phase, int64_t timeout_ms) {
   phase_ = phase;
-  deadline_ns_ = timeout_ms < 0 ? kNever : Clock::system().monotonic_ns() + timeout_ms * 1'000'000;
+  entered_ns_ = Clock::system().monotonic_ns();
+  deadline_ns_ = timeout_ms < 0 ? kNever : entered_ns_ + timeout_ms * 1'000'000;
 }
 
 void Connection::check(int64_t now_ns) {
@@ -66,8 +66,9 @@ void Connection::check(int64_t now_ns) {
   close();
 }
 
-void Connection::close_if_idle() {
-  if (phase_ == Phase::idle || phase_ == Phase::handshake || phase_ == Phase::lingering) close();
+void Connection::close_if_idle_since(int64_t since_ns) {
+  const bool idle = phase_ == Phase::idle || phase_ == Phase::handshake || phase_ == Phase::lingering;
+  if (idle && entered_ns_ <= since_ns) close();
 }
 
 void Connection::close() {

@@ -30,7 +30,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   static void start(std::shared_ptr<Connection> connection);
   // Closes it when its deadline has passed.
   void check(int64_t now_ns);
-  void close_if_idle();
+  // Closes it when it has waited for a request, or for its client's end, since `since_ns` or longer.
+  void close_if_idle_since(int64_t since_ns);
   void close();
 
  private:
@@ -67,6 +68,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   size_t in_end_ = 0;
   std::unique_ptr<RequestParser> parser_;
   Phase phase_ = Phase::idle;
+  int64_t entered_ns_ = 0;  // the phase
   int64_t deadline_ns_ = 0;
   int64_t begun_ns_ = 0;
   uint64_t charged_bytes_ = 0;  // of the request's body, in HttpCounters::buffered_bytes

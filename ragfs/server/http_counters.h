@@ -14,7 +14,6 @@ struct HttpCounters {
   using Counter = std::atomic<uint64_t>;
   Counter connections_total{0};
   Counter connections_refused{0};  // past max_connections
-  Counter connections_active{0};
   Counter requests_total{0};
   std::array<Counter, 6> by_class{};  // [2] = answers 2xx
   Counter malformed{0};               // refused by the parser

@@ -6,6 +6,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <chrono>
+#include <future>
 #include <thread>
 
 #include "ragfs/server/connection.h"
@@ -20,8 +21,6 @@ namespace {
 
 constexpr int64_t kMaxLoops = 8;
 constexpr int kBacklog = 1024;
-// While draining: how long clients may go on asking and be told that the server goes away.
-constexpr int64_t kGrace_ms = 500;
 constexpr int64_t kAcceptRetry_ms = 50;
 
 struct HostPort {
@@ -75,7 +74,7 @@ struct HttpServer::Parts {
   void accept();
   void take(Loop& loop, tcp::socket socket);
   void log_forever();
-  size_t connections() const;
+  void take_what_waits_and_close_acceptor();
 
   Services services;
   std::unique_ptr<AccessLog> log;
@@ -136,11 +135,9 @@ Result<void> HttpServer::Parts::listen() {
 void HttpServer::Parts::accept() {
   Loop& loop = *loops[next_loop++ % loops.size()];
   acceptor->async_accept(loop.io(), [this, &loop](const error_code& ec, tcp::socket socket) {
-    if (ec == asio::error::operation_aborted) return;
-    if (!ec) {
-      take(loop, std::move(socket));
-      return accept();
-    }
+    if (!ec) take(loop, std::move(socket));
+    if (!acceptor->is_open()) return;  // an event that was queued is not cancelled
+    if (!ec) return accept();
     // Out of descriptors or memory, or a client that went away: later again.
     retry->expires_after(std::chrono::milliseconds(kAcceptRetry_ms));
     retry->async_wait([this](const error_code& cancelled) {
@@ -151,7 +148,7 @@ void HttpServer::Parts::accept() {
 
 void HttpServer::Parts::take(Loop& loop, tcp::socket socket) {
   services.counters.connections_total.fetch_add(1);
-  if (connections() >= static_cast<size_t>(services.config.max_connections)) {
+  if (services.connections.count() >= static_cast<size_t>(services.config.max_connections)) {
     services.counters.connections_refused.fetch_add(1);
     constexpr std::string_view kFull =
         "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 63\r\n"
@@ -162,6 +159,7 @@ void HttpServer::Parts::take(Loop& loop, tcp::socket socket) {
     if (tls == nullptr) socket.write_some(asio::buffer(kFull.data(), kFull.size()), ec);
     return;
   }
+  services.connections.add();  // until the Connection ends
   auto shared = std::make_shared<tcp::socket>(std::move(socket));
   loop.post([this, &loop, shared] {
     Connection::start(std::make_shared<Connection>(loop, services, *dispatcher, *log, std::move(*shared), tls.get()));
@@ -175,14 +173,25 @@ void HttpServer::Parts::log_forever() {
   constexpr int64_t kEvery_ms = 200;
   housework->expires_after(std::chrono::milliseconds(kEvery_ms));
   housework->async_wait([this](const error_code& ec) {
-    if (!ec) log_forever();
+    if (!ec && acceptor->is_open()) log_forever();  // as in accept()
   });
 }
 
-size_t HttpServer::Parts::connections() const {
-  size_t all = 0;
-  for (const auto& loop : loops) all += loop->connections();
-  return all;
+// Those who have connected are told that the server goes away; a reset would leave them in doubt.
+void HttpServer::Parts::take_what_waits_and_close_acceptor() {
+  error_code ec;
+  acceptor->cancel(ec);
+  acceptor->non_blocking(true, ec);
+  for (int taken = 0; taken < kBacklog; ++taken) {
+    Loop& loop = *loops[next_loop++ % loops.size()];
+    tcp::socket socket(loop.io());
+    acceptor->accept(socket, ec);
+    if (ec) break;
+    take(loop, std::move(socket));
+  }
+  acceptor->close(ec);
+  retry->cancel();
+  housework->cancel();
 }
 
 HttpServer::HttpServer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -212,23 +221,20 @@ bool HttpServer::stop(Deadline deadline) {
   if (parts_->stopped) return true;
   parts_->stopped = true;
   Parts& all = *parts_;
+  ConnectionCount& connections = all.services.connections;
   all.services.draining = true;
-  const auto wait_for_clients = [&](Deadline until) {
-    while (all.connections() > 0 && !until.expired()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  };
   // First everybody who asks is told; only then is nobody there to ask.
-  wait_for_clients(Deadline::earlier(deadline, Deadline::in_ms(kGrace_ms)));
-  all.loops.front()->post([&all] {
-    error_code ec;
-    all.acceptor->close(ec);
-    all.retry->cancel();
-    all.housework->cancel();
+  (void)connections.wait_for_none(Deadline::earlier(deadline, Deadline::in_ms(Loop::kGrace_ms)));
+  std::promise<void> closed;
+  all.loops.front()->post([&all, &closed] {
+    all.take_what_waits_and_close_acceptor();
+    closed.set_value();
   });
+  closed.get_future().wait();  // a few system calls; from here on the count only falls
   for (const auto& loop : all.loops) loop->post([&loop] { loop->close_idle(); });
-  wait_for_clients(deadline);
-  const bool drained = all.connections() == 0;
+  const bool drained = connections.wait_for_none(deadline);
   for (const auto& loop : all.loops) loop->post([&loop] { loop->close_all(); });
-  wait_for_clients(Deadline::never());  // every call on a worker has a deadline of its own
+  (void)connections.wait_for_none(Deadline::never());  // every call on a worker has a deadline of its own
   all.services.pool.stop();
   for (const auto& loop : all.loops) loop->stop();
   all.log->flush();

@@ -29,24 +29,24 @@ void Loop::stop() {
 
 void Loop::add(Connection* connection) {
   connections_.insert(connection);
-  count_.fetch_add(1);
+  if (closing_ == Closing::all) connection->close();
 }
 
-void Loop::remove(Connection* connection) {
-  if (connections_.erase(connection) != 0) count_.fetch_sub(1);
-}
+void Loop::remove(Connection* connection) { connections_.erase(connection); }
 
-void Loop::close_idle() {
-  for (Connection* connection : connections_) connection->close_if_idle();
-}
+void Loop::close_idle() { closing_ = Closing::idle; }
 
 void Loop::close_all() {
+  closing_ = Closing::all;
   for (Connection* connection : connections_) connection->close();
 }
 
 void Loop::sweep() {
   const int64_t now_ns = Clock::system().monotonic_ns();
-  for (Connection* connection : connections_) connection->check(now_ns);
+  for (Connection* connection : connections_) {
+    connection->check(now_ns);
+    if (closing_ == Closing::idle) connection->close_if_idle_since(now_ns - kGrace_ms * 1'000'000);
+  }
   if (!guard_.owns_work()) return;
   timer_.expires_after(std::chrono::milliseconds(kSweep_ms));
   timer_.async_wait([this](const boost::system::error_code& ec) {

@@ -67,7 +67,6 @@ void add_http(Page& page, const HttpCounters& counters) {
   page.counter("ragfs_http_connections_total", "Connections.", number(counters.connections_total));
   page.counter("ragfs_http_connections_refused_total", "Connections past the limit.",
                number(counters.connections_refused));
-  page.gauge("ragfs_http_connections", "Open connections.", number(counters.connections_active));
   page.counter("ragfs_http_malformed_total", "Requests that the parser refused.", number(counters.malformed));
   page.counter("ragfs_http_unauthorized_total", "Requests without a token that is known.",
                number(counters.unauthorized));
@@ -108,6 +107,7 @@ std::string metrics_text(Services& services) {
   page.gauge("ragfs_mounts", "Mounts.", static_cast<double>(services.instance.mounts().size()));
   add_cache(page, services.instance.cache_report());
   add_http(page, services.counters);
+  page.gauge("ragfs_http_connections", "Open connections.", static_cast<double>(services.connections.count()));
   page.gauge("ragfs_http_workers_busy", "Workers with a request.", static_cast<double>(services.pool.busy()));
   page.gauge("ragfs_http_queue", "Requests that wait for a worker.", static_cast<double>(services.pool.queued()));
   page.gauge("ragfs_http_handles", "Open handles.", static_cast<double>(services.handles.size()));

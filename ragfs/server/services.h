@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ragfs/config/instance.h"
+#include "ragfs/server/connection_count.h"
 #include "ragfs/server/handle_table.h"
 #include "ragfs/server/health.h"
 #include "ragfs/server/http_counters.h"
@@ -28,6 +29,7 @@ struct Services {
   const ServerConfig config;
   const std::string version;
   HttpCounters counters;
+  ConnectionCount connections;
   HandleTable handles;
   WorkerPool pool;
   HealthMonitor health;

@@ -28,7 +28,6 @@ SLEEPS = {
     "tests/redis/redis_server.cc": "another process's state is waited for: there is nothing to be notified by",
     "tests/redis/redis_fixture.h": "the same, asked again and again within a bound",
     "tests/contract/redis_contract_test.cc": "keys expire by the server's own clock",
-    "ragfs/server/http_server.cc": "a drain looks now and then whether connections are left, until its deadline",
     "bench/slow_file_system.h": "a backend that takes its time is what is measured",
 }
 
