@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
+#include "ragfs/base/pause_point.h"
 #include "ragfs/base/sync.h"
 #include "ragfs/config/factories.h"
 #include "ragfs/fs/agfs_view.h"
@@ -37,11 +39,13 @@ struct Instance::Parts {
   mutable Mutex mutex;
   std::vector<std::string> warnings RAGFS_GUARDED_BY(mutex);
   struct Mounted {
-    MountConfig config;
     MountStatus status;
     const FileSystem* wrapped;  // what the cache layer made of it; nullptr without one
+    std::string directory;      // localfs: without symlinks
   };
   std::vector<Mounted> mounts RAGFS_GUARDED_BY(mutex);
+  // Directories that calls of mount() are about to show.
+  std::vector<std::string> being_mounted RAGFS_GUARDED_BY(mutex);
   std::shared_ptr<MountTable> table = std::make_shared<MountTable>();
   std::shared_ptr<PathLocks> locks;
   std::shared_ptr<FileSystem> top;
@@ -50,6 +54,8 @@ struct Instance::Parts {
   // A mount whose directory lies in that of another shows the same files: it names their objects as the outermost does.
   // Errors: those of opening the outermost directory.
   Result<IdentityPlace> place_of(const MountConfig& mount) const;
+  // Before mount() opens it. Errors: mount_point_exists; config when the directory overlaps one that is shown already.
+  Result<void> reserve(const Path& path, const std::string& directory);
   // `place` is what messages call it.
   Result<void> open_mount(const MountConfig& mount, const std::string& place, bool at_run_time);
   // Statistics and path locks around the tree of mounts.
@@ -75,6 +81,25 @@ Result<IdentityPlace> Instance::Parts::place_of(const MountConfig& mount) const 
   place.identity = (*opened)->traits().identity;
   place.prefix = directory.substr(top == "/" ? 0 : top.size());
   return place;
+}
+
+// What is written through one of two overlapping directories would not be seen by the other's cache: only a start,
+// which knows all of them, can name their files alike. The same directory twice has one name anyway.
+Result<void> Instance::Parts::reserve(const Path& path, const std::string& directory) {
+  const auto refuse = [&](const std::string& other) {
+    return fail(ErrorCode::config, fmt::format("{}: {} overlaps {}", path.text(), directory, other));
+  };
+  const MutexLock lock(mutex);
+  for (const Mounted& mounted : mounts) {
+    if (mounted.status.path == path.text()) return fail(ErrorCode::mount_point_exists, path.text());
+    if (directory.empty() || mounted.directory.empty() || !overlap(directory, mounted.directory)) continue;
+    return refuse(fmt::format("{}, which is mounted at {}", mounted.directory, mounted.status.path));
+  }
+  for (const std::string& other : being_mounted) {
+    if (!directory.empty() && !other.empty() && overlap(directory, other)) return refuse(other);
+  }
+  being_mounted.push_back(directory);
+  return {};
 }
 
 Result<void> Instance::Parts::open_mount(const MountConfig& mount, const std::string& place, bool at_run_time) {
@@ -109,8 +134,9 @@ Result<void> Instance::Parts::open_mount(const MountConfig& mount, const std::st
     if (wrap) cache->unwrap(wrapped);
     return mounted.error().code == ErrorCode::mount_point_exists ? mounted : failed(mounted.error());
   }
+  std::string directory = mount.type == "localfs" ? real_directory(mount) : std::string();
   const MutexLock lock(mutex);
-  mounts.push_back({mount, {path->text(), mount.type, mount.local_dir, cached}, wrapped});
+  mounts.push_back({{path->text(), mount.type, mount.local_dir, cached}, wrapped, std::move(directory)});
   return {};
 }
 
@@ -177,18 +203,13 @@ std::vector<std::string> Instance::warnings() const {
 Result<void> Instance::mount(const MountConfig& config) {
   const auto path = Path::parse(config.path);
   if (!path) return std::unexpected(path.error());
-  {
-    const MutexLock lock(parts_->mutex);
-    for (const Parts::Mounted& mounted : parts_->mounts) {
-      if (mounted.status.path == path->text()) return fail(ErrorCode::mount_point_exists, path->text());
-      const bool local = mounted.config.type == "localfs" && config.type == "localfs";
-      if (!local || !overlap(real_directory(mounted.config), real_directory(config))) continue;
-      // What is written through the one would not be seen by the other's cache.
-      return fail(ErrorCode::config, fmt::format("{}: {} overlaps {}, which is mounted at {}", path->text(),
-                                                 config.local_dir, mounted.config.local_dir, mounted.status.path));
-    }
-  }
-  return parts_->open_mount(config, path->text(), true);
+  const std::string directory = config.type == "localfs" ? real_directory(config) : std::string();
+  if (auto free = parts_->reserve(*path, directory); !free) return free;
+  RAGFS_PAUSE_POINT("mount.reserved");
+  Result<void> mounted = parts_->open_mount(config, path->text(), true);
+  const MutexLock lock(parts_->mutex);
+  parts_->being_mounted.erase(std::ranges::find(parts_->being_mounted, directory));
+  return mounted;
 }
 
 Result<void> Instance::unmount(PathView path) {

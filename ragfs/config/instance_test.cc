@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
+#include <thread>
 
+#include "ragfs/base/pause_point.h"
 #include "ragfs/config/loader.h"
 
 namespace ragfs {
@@ -183,6 +185,28 @@ TEST_F(OverlappingMounts, ADirectoryThatIsMountedAgainShowsWhatHappenedMeanwhile
   ASSERT_TRUE(write("/y/a/sub/f", "second"));
   ASSERT_TRUE(instance().unmount(P("/y")) && instance().mount(inner));
   EXPECT_EQ(read("/x/f"), "second");
+}
+
+TEST_F(OverlappingMounts, TwoThatAreMountedAtOnceAreNotBothTaken) {
+  start("      - {path: /mem, type: memfs}\n");
+  ASSERT_TRUE(opened_);
+  MountConfig outer;
+  outer.path = "/outer";
+  outer.type = "localfs";
+  outer.local_dir = directory_;
+  MountConfig inner = outer;
+  inner.path = "/inner";
+  inner.local_dir = directory_ + "/a";
+  auto armed = PausePoints::arm("mount.reserved");
+  Result<void> first;
+  std::jthread mounting([&] { first = instance().mount(outer); });
+  ASSERT_TRUE(armed->wait_for_arrival());
+  EXPECT_EQ(instance().mount(inner).error().code, ErrorCode::config);
+  armed->release();
+  mounting.join();
+  EXPECT_TRUE(first);
+  ASSERT_TRUE(instance().unmount(P("/outer")));
+  EXPECT_TRUE(instance().mount(inner)) << "nothing is left reserved";
 }
 
 }  // namespace
