@@ -1,12 +1,10 @@
 // The RESP parser: any bytes are parsed or refused without a crash; how they are cut into pieces changes nothing.
-#include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <string_view>
 
 #include "ragfs/providers/redis/reply_error.h"
-#include "ragfs/providers/redis/resp_parser.h"
+#include "ragfs/providers/redis/testing_resp.h"
 
 namespace {
 
@@ -23,22 +21,13 @@ void show(const RespValue& value, std::string& out) {
 std::string parse(std::string_view bytes, size_t piece) {
   ragfs::redis::RespParser parser({.max_bulk_bytes = 1 << 16, .max_reply_bytes = 1 << 17, .max_elements = 1000});
   std::string out;
-  while (!bytes.empty()) {
-    const std::span<char> space = parser.space();
-    if (space.empty()) std::abort();
-    const size_t count = std::min({piece, bytes.size(), space.size()});
-    std::memcpy(space.data(), bytes.data(), count);
-    parser.commit(count);
-    bytes.remove_prefix(count);
-    for (;;) {
-      auto reply = parser.next();
-      if (!reply) return out + "!";
-      if (!reply->has_value()) break;
-      show(**reply, out);
-      if ((*reply)->is_error()) (void)ragfs::redis::parse_redirect((*reply)->text.view());
-    }
-  }
-  return out;
+  const bool good = ragfs::redis::feed_in_pieces(parser, bytes, piece, [&](const RespValue& reply) {
+    show(reply, out);
+    if (reply.is_error()) (void)ragfs::redis::parse_redirect(reply.text.view());
+  });
+  // Room for more is always there until a reply is refused.
+  if (!good && parser.space().empty()) std::abort();
+  return good ? out : out + "!";
 }
 
 }  // namespace

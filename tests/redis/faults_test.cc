@@ -10,6 +10,18 @@ namespace {
 
 using Fault = FaultProxy::Fault;
 
+// A server, a proxy before it, and a provider with a pool of so many connections that knows the proxy alone.
+struct BehindProxy {
+  explicit BehindProxy(int64_t pool_size) {
+    RedisConfig config = config_for(proxy.endpoint());
+    config.pool_size = pool_size;
+    provider = provider_for(config);
+  }
+  const RedisServer server;
+  FaultProxy proxy{server.port()};
+  decltype(provider_for(RedisConfig())) provider;
+};
+
 // Many readers and some writers, of keys whose value is known, for `calls` each. Writers write what is there.
 struct Tally {
   std::atomic<int> right{0};
@@ -42,11 +54,9 @@ void hammer(RedisProvider& provider, int threads, int calls, Tally& tally) {
 class RedisFaults : public ::testing::TestWithParam<Fault> {};
 
 TEST_P(RedisFaults, NobodyGetsAnotherKeysValueAndOthersGoOn) {
-  const RedisServer server;
-  FaultProxy proxy(server.port());
-  RedisConfig config = config_for(proxy.endpoint());
-  config.pool_size = 2;
-  const auto provider = provider_for(config);
+  BehindProxy behind(2);
+  FaultProxy& proxy = behind.proxy;
+  const auto& provider = behind.provider;
   for (int i = 0; i < 50; ++i) ASSERT_TRUE(put(*provider, i));
   const uint64_t before = proxy.accepted();
   proxy.set(GetParam(), 37, 60);
@@ -66,11 +76,9 @@ INSTANTIATE_TEST_SUITE_P(All, RedisFaults, ::testing::Values(Fault::delay, Fault
 
 // F01: the reply of k1 comes after its caller has gone; k2 on the same pool must not get it.
 TEST(CaseF01, AReplyThatComesTooLateIsNobodys) {
-  const RedisServer server;
-  FaultProxy proxy(server.port());
-  RedisConfig config = config_for(proxy.endpoint());
-  config.pool_size = 1;
-  const auto provider = provider_for(config);
+  BehindProxy behind(1);
+  FaultProxy& proxy = behind.proxy;
+  const auto& provider = behind.provider;
   ASSERT_TRUE(put(*provider, 1));
   ASSERT_TRUE(put(*provider, 2));
   proxy.set(Fault::delay, 1, 100);
@@ -84,11 +92,9 @@ TEST(CaseF01, AReplyThatComesTooLateIsNobodys) {
 
 // F02: one reply never comes; those behind it on the connection end well, on another one.
 TEST(CaseF02, OneSwallowedReplyDoesNotHoldTheOthers) {
-  const RedisServer server;
-  FaultProxy proxy(server.port());
-  RedisConfig config = config_for(proxy.endpoint());
-  config.pool_size = 1;
-  const auto provider = provider_for(config);
+  BehindProxy behind(1);
+  FaultProxy& proxy = behind.proxy;
+  const auto& provider = behind.provider;
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(put(*provider, i));
   proxy.set(Fault::silence);
   const auto never = provider->get(key_of(1), Deadline::in_ms(30));

@@ -2,18 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <string>
 
 #include "ragfs/providers/redis/key_slot.h"
 #include "ragfs/providers/redis/redis_config.h"
 #include "ragfs/providers/redis/reply_error.h"
 #include "ragfs/providers/redis/server_identity.h"
+#include "ragfs/providers/redis/testing_resp.h"
 
 namespace ragfs::redis {
 namespace {
 
-// Feeds `bytes` in pieces of `piece`; all replies, as text.
 std::string shown(const RespValue& value) {
   switch (value.type) {
     case RespType::status: return "+" + value.text.str();
@@ -29,23 +28,12 @@ std::string shown(const RespValue& value) {
   return out + "]";
 }
 
+// The replies in `bytes`, fed in pieces, as text.
 std::string parse(std::string_view bytes, size_t piece, RespLimits limits = {}) {
   RespParser parser(limits);
   std::string out;
-  while (!bytes.empty()) {
-    const std::span<char> space = parser.space();
-    const size_t count = std::min({piece, bytes.size(), space.size()});
-    std::memcpy(space.data(), bytes.data(), count);
-    parser.commit(count);
-    bytes.remove_prefix(count);
-    for (;;) {
-      auto reply = parser.next();
-      if (!reply) return out + "broken";
-      if (!reply->has_value()) break;
-      out += shown(**reply) + ";";
-    }
-  }
-  return out;
+  const bool good = feed_in_pieces(parser, bytes, piece, [&](const RespValue& at) { out += shown(at) + ";"; });
+  return good ? out : out + "broken";
 }
 
 TEST(RespParser, GivesEveryTypeOfBothVersionsInPiecesOfAnySize) {
