@@ -50,8 +50,12 @@ struct ValueParts {
 };
 
 struct PutOptions {
+  static constexpr int64_t kLongestTtl_ms = int64_t{1} << 40;  // some 35 years; longer is never
+
   int64_t ttl_ms = 0;      // 0 = none
   bool preferred = false;  // keep under pressure (.abstract.md, .overview.md, listings)
+
+  bool expires() const { return ttl_ms > 0 && ttl_ms < kLongestTtl_ms; }
 };
 
 struct PutItem {

@@ -9,7 +9,6 @@ namespace ragfs {
 
 namespace {
 
-constexpr int64_t kLongestTtl_ms = int64_t{1} << 40;  // longer is never
 constexpr size_t kPrefetchAhead = 8;
 
 std::string random_incarnation() {
@@ -46,12 +45,11 @@ EmbeddedProvider::EmbeddedProvider(std::unique_ptr<MemoryTier> memory, const Clo
 
 MemoryTier::Item EmbeddedProvider::item_for(const CacheKey& key, const ValueParts& value,
                                             const PutOptions& options) const {
-  const bool expires = options.ttl_ms > 0 && options.ttl_ms < kLongestTtl_ms;
   return {.key = key.text(),
           .hash = key.hash(),
           .head = value.header,
           .tail = value.payload,
-          .options = {.expires_at_ns = expires ? clock_.monotonic_ns() + options.ttl_ms * 1'000'000 : 0,
+          .options = {.expires_at_ns = options.expires() ? clock_.monotonic_ns() + options.ttl_ms * 1'000'000 : 0,
                       .preferred = options.preferred}};
 }
 

@@ -135,11 +135,11 @@ void RedisProvider::append_set(std::string& out, const CacheKey& key, const Valu
                                const PutOptions& options) const {
   const Trailer trailer = trailer_of(key);
   out.reserve(out.size() + value.size() + 256);
-  begin_command(out, options.ttl_ms > 0 ? 5 : 3);
+  begin_command(out, options.expires() ? 5 : 3);
   append_word(out, "SET");
   append_word(out, key_base_, key.text());
   append_word(out, value.header, value.payload, {trailer.data(), trailer.size()});
-  if (options.ttl_ms <= 0) return;
+  if (!options.expires()) return;
   append_word(out, "PX");
   append_word(out, fmt::format_int(options.ttl_ms).c_str());
 }

@@ -126,7 +126,7 @@ void ScriptedProvider::apply(const Writes& writes) {
       objects_.erase(one.key);
       continue;
     }
-    const bool expires = capabilities_.native_ttl && one.options.ttl_ms > 0;
+    const bool expires = capabilities_.native_ttl && one.options.expires();
     objects_[one.key] = {.value = *one.value,
                          .expires_at_ns = expires ? clock_.monotonic_ns() + one.options.ttl_ms * 1'000'000 : 0,
                          .preferred = one.options.preferred};
