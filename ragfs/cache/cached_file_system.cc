@@ -34,13 +34,16 @@ CachedFileSystem::CachedFileSystem(std::shared_ptr<FileSystem> backend, std::sha
                                    const CachedMountConfig& config)
     : backend_(std::make_shared<ExceptionBarrier>(std::move(backend))),
       domain_(std::move(domain)),
-      identity_(domain_->backend(identity_of(config, *backend_))),
+      identity_(domain_->backend(identity_of(config, *backend_), config.use)),
       prefix_(config.identity_prefix == "/" ? "" : config.identity_prefix),
       nested_(prefix_.empty() ? nullptr : identity_->nested.add(prefix_)),
       cacheable_identity_(!identity_of(config, *backend_).empty() && !backend_->traits().case_insensitive),
       revalidate_ns_(config.revalidate_ms * 1'000'000),
       policy_(config.policy, PathView::from_normal(config.mount_path)),
-      enabled_(config.enabled) {}
+      enabled_(config.enabled),
+      fork_guard_([this] { enabled_.store(false); }) {
+  if (config.enabled && cacheable_identity_) identity_->cached.store(true);
+}
 
 CachedFileSystem::~CachedFileSystem() = default;
 

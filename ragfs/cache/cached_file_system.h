@@ -28,6 +28,7 @@ struct CachedMountConfig {
   std::string identity;               // that keys and records are made with; "" = the backend's own
   std::string identity_prefix = "/";  // where the backend's root lies inside it (nested mounts of one tree)
   bool enabled = true;
+  IdentityUse use;            // of the backend's identity, when this is its first mount
   int64_t revalidate_ms = 0;  // objects older than this are compared with the backend's version; 0 = never
   CachePolicyConfig policy;
 
@@ -74,7 +75,7 @@ class CachedFileSystem final : public FileSystem {
   Result<void> grep(const Context& ctx, PathView path, const GrepOptions& options, const GrepSink& sink) override;
 
   // Turns serving and filling on or off for this mount. Mutations are recorded either way.
-  void set_enabled(bool enabled) { enabled_.store(enabled); }
+  void set_enabled(bool enabled) { enabled_.store(enabled && !domain_->in_child()); }
   bool enabled() const { return enabled_.load(std::memory_order_relaxed); }
   // Makes every cached object at and below `path` refused, as a mutation from outside would.
   Result<void> invalidate(const Context& ctx, PathView path);
@@ -146,6 +147,7 @@ class CachedFileSystem final : public FileSystem {
   const MountPolicy policy_;
   std::atomic<bool> enabled_;
   CacheCounters counters_;
+  const ForkGuard fork_guard_;
 };
 
 }  // namespace ragfs

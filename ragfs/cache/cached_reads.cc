@@ -26,8 +26,12 @@ FileMeta meta_of(const EnvelopeInfo& info) {
 }  // namespace
 
 std::optional<CacheHit> CachedFileSystem::find(const Context& ctx, const Target& target, ObjectKind kind) {
-  std::optional<CacheHit> hit = domain_->lookup(target.at, kind, ctx.deadline);
+  std::optional<CacheHit> suspect;
+  std::optional<CacheHit> hit = domain_->lookup(target.at, kind, ctx.deadline, &suspect);
   if (moved()) return std::nullopt;
+  if (!hit && suspect) {
+    return rule_enabled(Rule::kRevalidate) ? revalidate(ctx, target, *std::move(suspect)) : std::move(suspect);
+  }
   if (!hit || revalidate_ns_ == 0) return hit;
   if (domain_->age_ns(hit->envelope.info.filled_at_ns) < revalidate_ns_) return hit;
   return rule_enabled(Rule::kRevalidate) ? revalidate(ctx, target, *std::move(hit)) : std::move(hit);
@@ -35,8 +39,14 @@ std::optional<CacheHit> CachedFileSystem::find(const Context& ctx, const Target&
 
 std::optional<Bytes> CachedFileSystem::find_payload(const Context& ctx, const Target& target) {
   int64_t filled_at_ns = 0;
-  std::optional<Bytes> payload = domain_->lookup_payload(target.at, ObjectKind::file, ctx.deadline, filled_at_ns);
+  std::optional<CacheHit> suspect;
+  std::optional<Bytes> payload =
+      domain_->lookup_payload(target.at, ObjectKind::file, ctx.deadline, filled_at_ns, &suspect);
   if (moved()) return std::nullopt;
+  if (!payload && suspect) {
+    if (rule_enabled(Rule::kRevalidate)) suspect = revalidate(ctx, target, *std::move(suspect));
+    return suspect ? std::optional(std::move(*suspect).payload()) : std::nullopt;
+  }
   if (!payload || revalidate_ns_ == 0 || domain_->age_ns(filled_at_ns) < revalidate_ns_) return payload;
   payload.reset();
   std::optional<CacheHit> hit = find(ctx, target, ObjectKind::file);
@@ -48,15 +58,24 @@ std::optional<Bytes> CachedFileSystem::find_payload(const Context& ctx, const Ta
 std::optional<CacheHit> CachedFileSystem::revalidate(const Context& ctx, const Target& target, CacheHit hit) {
   const EnvelopeInfo& info = hit.envelope.info;
   if (info.kind != ObjectKind::file || info.version.empty()) return std::nullopt;
-  const std::optional<CoherenceDomain::Fill> fill = domain_->begin_fill();
-  if (!fill || moved()) return std::nullopt;
+  std::optional<CoherenceDomain::Fill> fill;
+  const auto begin = [&] {
+    if (std::optional<CoherenceDomain::Fill> begun = domain_->begin_fill()) fill.emplace(*std::move(begun));
+  };
+  if (rule_enabled(Rule::kRestampIsFill)) begin();
+  if (moved()) return std::nullopt;
+  ctx.via_symlink = false;
   const Result<std::string> version = backend_->version(ctx, target.path);
+  RAGFS_PAUSE_POINT("revalidate.version_read");
+  if (!rule_enabled(Rule::kRestampIsFill)) begin();
   const bool racy = info.filled_at_ns - info.mtime_ns < kRacyNs;
-  if (racy || !version || *version != info.version) {
+  if (racy || ctx.via_symlink || !version || *version != info.version) {
     domain_->counters().add(CacheCounter::revalidate_failed);
     return std::nullopt;
   }
   domain_->counters().add(CacheCounter::revalidated);
+  // A shared backend's objects are checked again by the next read, so there is nothing to remember.
+  if (!fill || identity_->use.shared) return hit;
   domain_->store(target.at, ObjectKind::file, *fill, meta_of(info), hit.envelope.payload,
                  {.preferred = policy_.is_preferred(target.path)}, ctx.deadline);
   return hit;
@@ -71,7 +90,9 @@ Result<T> CachedFileSystem::coalesce(
   const Observation seen = domain_->observe_for(target.at, kind, 0);
   std::optional<CoherenceDomain::Fill> fill = domain_->begin_fill();
   if (moved()) fill.reset();
-  const bool joins = !ctx.bypass_cache && fill && !(seen.running() && rule_enabled(Rule::kNoJoinWhileRunning));
+  // Of a shared backend a flight may be older than a mutation that this process knows nothing of.
+  const bool joins = !ctx.bypass_cache && !identity_->use.shared && fill &&
+                     !(seen.running() && rule_enabled(Rule::kNoJoinWhileRunning));
   if (joins) {
     auto entry = flights.enter(domain_->key(target.at, kind), seen.newest(), fill->start(), fill->epoch());
     if (entry.role == InflightTable<T>::Role::leader) {
@@ -102,7 +123,7 @@ Result<FileContent> CachedFileSystem::lead_file(const Context& ctx, const Target
     // Reached through a link, the path may come into being without a mutation of it.
     if (ctx.via_symlink) return content;
     const bool absent = content.error().code == ErrorCode::not_found || !rule_enabled(Rule::kNegativeTrueNotFound);
-    if (absent && policy_.remembers_absence(target.path)) {
+    if (absent && !identity_->use.shared && policy_.remembers_absence(target.path)) {
       domain_->remember_absent(target.at, *fill, policy_.config().negative_ttl_ms);
     }
     return content;

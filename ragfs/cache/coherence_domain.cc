@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <random>
 #include <utility>
 
@@ -21,6 +22,19 @@ constexpr int64_t kClockStepSlackNs = 1'000'000'000;
 uint64_t random_u64() {
   std::random_device device;
   return uint64_t{device()} << 32 | device();
+}
+
+constexpr uint64_t kFirstApart = 2;
+
+// The marks' ends moved by `by_ns`, from one clock to another.
+DomainState on_this_clock(DomainState state, int64_t by_ns) {
+  for (std::vector<RecordSnapshot>* records : {&state.paths, &state.subtrees}) {
+    for (RecordSnapshot& record : *records) {
+      const bool ends = record.marked_until_ns != 0 && record.marked_until_ns != INT64_MAX;
+      if (ends) record.marked_until_ns = std::max<int64_t>(record.marked_until_ns + by_ns, 1);
+    }
+  }
+  return state;
 }
 
 Result<void> in_range(std::string_view field, int64_t value, int64_t least, int64_t most) {
@@ -56,11 +70,14 @@ CoherenceDomain::Fill::~Fill() {
   domain_->settler_->fill_ended();
 }
 
-CoherenceDomain::CoherenceDomain(CoherenceConfig config, std::shared_ptr<CacheProvider> provider, const Clock& clock)
+CoherenceDomain::CoherenceDomain(CoherenceConfig config, std::shared_ptr<CacheProvider> provider, const Clock& clock,
+                                 const DomainStart& start)
     : config_(std::move(config)),
       clock_(clock),
       wall_offset_ns_(clock.wall_ns() - clock.monotonic_ns()),
-      seed_(random_u64()),
+      keeper_(start.keeper),
+      resumed_(start.resumed),
+      seed_(resumed_ ? resumed_->seed : random_u64()),
       keys_(config_.name_space),
       provider_(std::move(provider), config_.guard),
       table_(config_.table),
@@ -68,20 +85,51 @@ CoherenceDomain::CoherenceDomain(CoherenceConfig config, std::shared_ptr<CachePr
       file_flights_(config_.inflight),
       listing_flights_(config_.inflight),
       negatives_(clock, config_.max_negative_entries),
-      epoch_(random_u64() | 1),
-      settler_(std::make_unique<Settler>(*this)) {
-  provider_.provider().watch_incarnation([this] {
+      epoch_(start.epoch.value_or(random_u64() | 1)),
+      gate_(keeper_) {
+  if (resumed_) table_.resume(on_this_clock(*resumed_, -wall_offset_ns_));
+  const auto another_incarnation = [this] {
     if (rule_enabled(Rule::kEpochOnIncarnation)) new_epoch();
-  });
+  };
+  provider_.provider().watch_incarnation(another_incarnation);
+  if (keeper_ != nullptr) {
+    provider_.watch_incarnation(another_incarnation);
+    provider_.attach(start.incarnation);
+  }
+  if (apart()) provider_.detach();
+  settler_ = std::make_unique<Settler>(*this);
+  fork_guard_ = std::make_unique<ForkGuard>([this] { let_go_in_child(); });
 }
 
-CoherenceDomain::~CoherenceDomain() { provider_.provider().watch_incarnation({}); }
+CoherenceDomain::~CoherenceDomain() {
+  fork_guard_.reset();
+  provider_.provider().watch_incarnation({});
+}
 
-std::shared_ptr<BackendDomain> CoherenceDomain::backend(std::string_view identity) {
+void CoherenceDomain::let_go_in_child() noexcept {
+  in_child_.store(true);
+  leaves_.fetch_add(1);
+  epoch_.store(kFirstApart);
+  provider_.detach();
+  gate_.refuse_in_child();
+  settler_->let_go_in_child();
+}
+
+std::shared_ptr<BackendDomain> CoherenceDomain::backend(std::string_view identity, IdentityUse use) {
   const uint64_t identity_hash = hash64(identity);
   MutexLock lock(backends_mutex_);
   std::shared_ptr<BackendDomain>& known = backends_[identity_hash];
-  if (!known) known = std::make_shared<BackendDomain>(identity_hash, hash64(identity, seed_));
+  if (known) return known;
+  // In a new epoch no object of earlier lives is valid anyway. In one that goes on, those of the identities that the
+  // last life had cached all through are, unless they are to be checked; every other identity gets a term of its own.
+  uint64_t term = resumed_ ? random_u64() | 1 : 0;
+  if (resumed_ && !use.verify_earlier_lives) {
+    for (const IdentityTerm& listed : resumed_->identities) {
+      if (listed.identity_hash == identity_hash) term = listed.term;
+    }
+  }
+  const uint64_t write_term = use.shared ? random_u64() | 1 : term;
+  known = std::make_shared<BackendDomain>(identity_hash, hash64(identity, seed_), term, write_term, use);
   return known;
 }
 
@@ -120,16 +168,16 @@ std::optional<DecodedEnvelope> CoherenceDomain::open_object(const CachePath& at,
   return std::nullopt;
 }
 
-bool CoherenceDomain::refused_by_epoch_or_age(const EnvelopeInfo& info, uint64_t epoch_before) {
+CoherenceDomain::Refused CoherenceDomain::refused_by_epoch_or_age(const CachePath& at, const EnvelopeInfo& info,
+                                                                  uint64_t epoch_before) {
   const uint64_t current = rule_enabled(Rule::kEpochAfterGet) ? epoch() : epoch_before;
-  if (info.epoch != current && rule_enabled(Rule::kEpochOnHit)) {
-    counters_.add(CacheCounter::stale_epoch);
-    return true;
+  const bool of_epoch = info.epoch != (current ^ at.backend->term) && rule_enabled(Rule::kEpochOnHit);
+  if (of_epoch) counters_.add(CacheCounter::stale_epoch);
+  if (info.expires_at_ns == 0 || (now_ns() < info.expires_at_ns && age_ns(info.filled_at_ns) != INT64_MAX)) {
+    return of_epoch ? Refused::of_epoch : Refused::no;
   }
-  if (info.expires_at_ns == 0) return false;
-  if (now_ns() < info.expires_at_ns && age_ns(info.filled_at_ns) != INT64_MAX) return false;
-  counters_.add(CacheCounter::expired);
-  return true;
+  if (!of_epoch) counters_.add(CacheCounter::expired);
+  return Refused::expired;
 }
 
 namespace {
@@ -154,15 +202,21 @@ void CoherenceDomain::count_refusal(const Observation& seen, uint64_t stamp) {
 }
 
 std::optional<CacheHit> CoherenceDomain::fetch(const CachePath& at, ObjectKind kind, const CacheKey& key,
-                                               Deadline deadline) {
+                                               Deadline deadline, std::optional<CacheHit>* suspect) {
   const uint64_t epoch_before = epoch();
   RAGFS_PAUSE_POINT("lookup.before_get");
   GetResult got = provider_.get(key, deadline);
   RAGFS_PAUSE_POINT("lookup.after_get");
   if (!got || !got->has_value()) return std::nullopt;
   std::optional<DecodedEnvelope> opened = open_object(at, kind, key, **got, deadline);
-  if (!opened || refused_by_epoch_or_age(opened->info, epoch_before)) return std::nullopt;
-  return CacheHit{std::move(**got), *opened};
+  if (!opened) return std::nullopt;
+  const Refused refused = refused_by_epoch_or_age(at, opened->info, epoch_before);
+  if (refused == Refused::no) return CacheHit{std::move(**got), *opened};
+  const bool may_verify = config_.verify_inherited || at.backend->use.shared;
+  if (refused == Refused::of_epoch && suspect != nullptr && may_verify && kind == ObjectKind::file) {
+    *suspect = CacheHit{std::move(**got), *opened};
+  }
+  return std::nullopt;
 }
 
 namespace {
@@ -191,7 +245,7 @@ CoherenceDomain::Judged CoherenceDomain::find_judged(const CachePath& at, Object
   Bytes& object = **got;
   const std::optional<EnvelopeGlance> seen =
       glance_at_envelope(object.view(), kind, at.backend->identity_hash, at.path.text());
-  if (!seen || seen->epoch != epoch() || seen->expires_at_ns != 0) return Judged::unknown;
+  if (!seen || seen->epoch != (epoch() ^ at.backend->term) || seen->expires_at_ns != 0) return Judged::unknown;
   if (!no_records && object.note()->load(std::memory_order_acquire) != tag) return Judged::unknown;
   if (wants_verification()) return Judged::unknown;
   filled_at_ns = seen->filled_at_ns;
@@ -200,44 +254,45 @@ CoherenceDomain::Judged CoherenceDomain::find_judged(const CachePath& at, Object
 }
 
 std::optional<Bytes> CoherenceDomain::lookup_payload(const CachePath& at, ObjectKind kind, Deadline deadline,
-                                                     int64_t& filled_at_ns) {
+                                                     int64_t& filled_at_ns, std::optional<CacheHit>* suspect) {
   const CacheKey object_key = key(at, kind);
   std::optional<Bytes> payload(std::in_place);
   const Judged judged = find_judged(at, kind, object_key, *payload, filled_at_ns);
   if (judged == Judged::hit) return payload;
   if (judged == Judged::absent) return std::nullopt;
   // Complete by itself: it passes what find_judged() would, too.
-  std::optional<CacheHit> hit = lookup_by_records(at, kind, object_key, deadline);
+  std::optional<CacheHit> hit = lookup_by_records(at, kind, object_key, deadline, suspect);
   if (!hit) return std::nullopt;
   filled_at_ns = hit->envelope.info.filled_at_ns;
   return std::move(*hit).payload();
 }
 
 std::optional<CacheHit> CoherenceDomain::lookup(const CachePath& at, ObjectKind kind, const CacheKey& object_key,
-                                                Deadline deadline) {
+                                                Deadline deadline, std::optional<CacheHit>* suspect) {
   provider_.prefetch(object_key);
   // First way, for most hits: no record exists, or none that covers the path changed since the object was judged.
   const bool no_records = table_.empty();
   if (rule_enabled(Rule::kRecordsBeforeGet) && (no_records || provider_.capabilities().zero_copy)) {
     const uint64_t tag = no_records ? 0 : table_.shard_tag(MutationTable::shard_of(at.backend->root_id, at.path));
     if (no_records || tag != 0) {
-      std::optional<CacheHit> hit = fetch(at, kind, object_key, deadline);
+      std::optional<CacheHit> hit = fetch(at, kind, object_key, deadline, suspect);
       if (!hit || no_records) return hit;
       const std::atomic<uint64_t>* note = hit->object.note();
       if (note != nullptr && note->load(std::memory_order_acquire) == tag) return hit;
     }
   }
-  return lookup_by_records(at, kind, object_key, deadline);
+  return lookup_by_records(at, kind, object_key, deadline, suspect);
 }
 
 std::optional<CacheHit> CoherenceDomain::lookup_by_records(const CachePath& at, ObjectKind kind,
-                                                           const CacheKey& object_key, Deadline deadline) {
+                                                           const CacheKey& object_key, Deadline deadline,
+                                                           std::optional<CacheHit>* suspect) {
   if (!rule_enabled(Rule::kRecordsBeforeGet)) return lookup_get_first(at, kind, object_key, deadline);
   // Second: the buckets. Third: they are shared, and refused; the exact records. Each with a get of its own: what an
   // earlier get returned may have been let go between the mutation and the look-up of its records.
   for (const bool exactly : {false, true}) {
     const Observation seen = exactly ? table_.observe_exactly(at.trail(), kind) : table_.observe(at.trail(), kind);
-    std::optional<CacheHit> hit = fetch(at, kind, object_key, deadline);
+    std::optional<CacheHit> hit = fetch(at, kind, object_key, deadline, suspect);
     if (!hit) return std::nullopt;
     if (stamp_passes(seen, hit->envelope.info.stamp)) {
       leave_note(*hit, seen);
@@ -280,6 +335,7 @@ int64_t CoherenceDomain::expiry_ns(int64_t filled_at_ns) const {
 
 void CoherenceDomain::store(const CachePath& at, ObjectKind kind, const Fill& fill, const FileMeta& meta,
                             std::string_view payload, const PutOptions& options, Deadline deadline) {
+  if (!is_real_epoch(fill.epoch())) return;  // it began while the domain was apart
   const Observation seen = observe_for(at, kind, fill.start());
   if ((seen.running() || seen.newest() > fill.start()) && rule_enabled(Rule::kFillCheck)) {
     counters_.add(CacheCounter::fill_refused);
@@ -289,7 +345,7 @@ void CoherenceDomain::store(const CachePath& at, ObjectKind kind, const Fill& fi
   EnvelopeInfo info;
   info.kind = kind;
   info.identity_hash = at.backend->identity_hash;
-  info.epoch = rule_enabled(Rule::kFillEpochAtStart) ? fill.epoch() : epoch();
+  info.epoch = (rule_enabled(Rule::kFillEpochAtStart) ? fill.epoch() : epoch()) ^ at.backend->write_term;
   info.stamp = fill.start();
   info.filled_at_ns = fill.began_ns();
   info.expires_at_ns = expiry_ns(info.filled_at_ns);
@@ -309,7 +365,7 @@ void CoherenceDomain::store(const CachePath& at, ObjectKind kind, const Fill& fi
   }
   counters_.add(CacheCounter::fill_failed);
   if (outcome_unknown(stored.error())) {
-    mark_unknown_put(RecordPath(at.backend->root_id, at.path), kind, info.epoch);
+    mark_unknown_put(RecordPath(at.backend->root_id, at.path), kind, fill.epoch());
   }
 }
 
@@ -347,9 +403,52 @@ void CoherenceDomain::remember_absent(const CachePath& at, const Fill& fill, int
 }
 
 void CoherenceDomain::new_epoch() {
+  if (keeper_ != nullptr) {
+    leave_epoch();
+    const uint64_t left = leaves();
+    const uint64_t next = keeper_->next_epoch();
+    if (next != 0) (void)begin_epoch(next, left, provider_.incarnation());
+    return;
+  }
   counters_.add(CacheCounter::new_epoch);
   uint64_t next = random_u64() | 1;
+  MutexLock lock(epoch_mutex_);
   while (next == epoch()) next = random_u64() | 1;
+  change_epoch(next);
+}
+
+void CoherenceDomain::leave_epoch() {
+  MutexLock lock(epoch_mutex_);
+  const uint64_t count = leaves_.fetch_add(1, std::memory_order_seq_cst) + 1;
+  provider_.detach();
+  // Another even number each time: what was begun in one time apart is not of the next one.
+  change_epoch(kFirstApart + 2 * count);
+}
+
+bool CoherenceDomain::begin_epoch(uint64_t epoch, uint64_t leaves, const std::string& incarnation) {
+  MutexLock lock(epoch_mutex_);
+  if (leaves_.load(std::memory_order_seq_cst) != leaves || in_child()) return false;
+  counters_.add(CacheCounter::new_epoch);
+  change_epoch(epoch);
+  provider_.attach(incarnation);
+  return true;
+}
+
+std::optional<DomainState> CoherenceDomain::state() const {
+  DomainState state;
+  state.epoch = epoch();
+  state.seed = seed_;
+  state.closed_at_ns = now_ns();
+  constexpr size_t kMostRecords = 1 << 16;  // more than a marker holds
+  if (apart() || !table_.save(state, kMostRecords)) return std::nullopt;
+  MutexLock lock(backends_mutex_);
+  for (const auto& [identity_hash, backend] : backends_) {
+    if (backend->cached.load() && !backend->use.shared) state.identities.push_back({identity_hash, backend->term});
+  }
+  return on_this_clock(std::move(state), wall_offset_ns_);
+}
+
+void CoherenceDomain::change_epoch(uint64_t next) {
   // First the epoch, which refuses every object, then the records that are not needed any more: those from before it.
   // Fills and puts of the new epoch may be running already, and what refuses them must stay.
   const uint64_t through = table_.clock();

@@ -13,6 +13,10 @@
 // A fill (3.4) registers, takes the clock as its stamp and the epoch, reads the backend, and stores only if nothing
 // newer was recorded; the race between that check and the put is closed by (3). Mutations are in mutation.h; letting
 // records go and retrying erases is in settler.h.
+//
+// Epochs (3.6). Real ones are odd. Between leave_epoch() and begin_epoch() the domain is apart: its epoch is an even
+// number that no object carries, nothing is asked of the provider, and reads and mutations go on against the backends.
+// Which epoch comes next is the keeper's business (epoch_keeper.h); without one it is the next random number.
 // Thread-safety: all methods may be called from any thread.
 #pragma once
 
@@ -26,12 +30,16 @@
 #include "ragfs/base/clock.h"
 #include "ragfs/base/sync.h"
 #include "ragfs/cache/cache_counters.h"
+#include "ragfs/cache/domain_state.h"
 #include "ragfs/cache/envelope.h"
+#include "ragfs/cache/epoch_keeper.h"
 #include "ragfs/cache/fill_registry.h"
+#include "ragfs/cache/fork_guard.h"
 #include "ragfs/cache/guarded_provider.h"
 #include "ragfs/cache/inflight.h"
 #include "ragfs/cache/key_space.h"
 #include "ragfs/cache/listing_codec.h"
+#include "ragfs/cache/mutation_gate.h"
 #include "ragfs/cache/mutation_table.h"
 #include "ragfs/cache/negative_cache.h"
 #include "ragfs/cache/nested_roots.h"
@@ -52,6 +60,7 @@ struct CoherenceConfig {
   std::string name_space = "openviking";
   FailureMode failure_mode = FailureMode::bypass;
   int64_t default_ttl_ms = 0;                   // logical expiry of objects; 0 = none
+  bool verify_inherited = true;                 // objects of earlier epochs: checked with the version, else discarded
   VerifyDram verify_dram = VerifyDram::sample;  // checksum of in-process hits; sample = 1 of 1,024
   int64_t mutation_lock_timeout_ms = 30'000;    // for calls without a deadline
   size_t max_fills = 4096;                      // running at once; beyond, reads do not fill
@@ -70,14 +79,37 @@ struct CoherenceConfig {
   Result<void> validate() const;
 };
 
+// How a backend identity is used. What its first mount says counts.
+struct IdentityUse {
+  bool verify_earlier_lives = false;  // `warm: verify`: objects of earlier lives are inherited, in a warm start too
+  bool shared = false;                // others write it as well: every object is checked on every read
+  bool process_local = false;         // no other process can reach it: no lock, no witness
+};
+
 // What a backend identity needs inside the domain. Mounts of one identity share it.
 struct BackendDomain {
-  BackendDomain(uint64_t identity_hash_in, uint64_t root_id_in)
-      : identity_hash(identity_hash_in), root_id(root_id_in) {}
+  BackendDomain(uint64_t identity_hash_in, uint64_t root_id_in, uint64_t term_in, uint64_t write_term_in,
+                IdentityUse use_in)
+      : identity_hash(identity_hash_in), root_id(root_id_in), term(term_in), write_term(write_term_in), use(use_in) {}
   const uint64_t identity_hash;  // stable: part of keys and envelopes
-  const uint64_t root_id;        // seeded per process: where path trails begin
+  const uint64_t root_id;        // seeded: where path trails begin
+  // Objects are valid when they carry the epoch XOR `term`, and are written with the epoch XOR `write_term`. The two
+  // differ when every object has to be checked.
+  const uint64_t term;
+  const uint64_t write_term;
+  const IdentityUse use;
+  std::atomic<uint64_t> admitted{0};  // MutationGate's generation that let it through
+  std::atomic<bool> cached{false};    // a mount had the cache on from its start: the clean marker lists it
   PathLockTable mutation_locks;
   NestedRoots nested;
+};
+
+// Where a domain begins.
+struct DomainStart {
+  EpochKeeper* keeper = nullptr;       // must outlive the domain's last call
+  std::optional<uint64_t> epoch;       // absent = random; an even number = apart
+  std::optional<DomainState> resumed;  // of a warm start, whose epoch it is
+  std::string incarnation;             // of the provider, of which the epoch knows
 };
 
 // A path of one backend, with what a look-up needs. The view must outlive it. Belongs to one call: the ids of its
@@ -130,8 +162,8 @@ class CoherenceDomain {
   };
 
   // `config` must be valid.
-  CoherenceDomain(CoherenceConfig config, std::shared_ptr<CacheProvider> provider,
-                  const Clock& clock = Clock::system());
+  CoherenceDomain(CoherenceConfig config, std::shared_ptr<CacheProvider> provider, const Clock& clock = Clock::system(),
+                  const DomainStart& start = {});
   // Ends the background thread. All calls must have returned.
   ~CoherenceDomain();
   CoherenceDomain(const CoherenceDomain&) = delete;
@@ -139,7 +171,7 @@ class CoherenceDomain {
 
   // The shared state of a backend identity; made at the first call. Identities are never forgotten in a life: their
   // objects may still be in the provider.
-  std::shared_ptr<BackendDomain> backend(std::string_view identity);
+  std::shared_ptr<BackendDomain> backend(std::string_view identity, IdentityUse use = {});
   // By the hash that envelopes carry; nullptr for identities that this process has not met.
   std::shared_ptr<BackendDomain> backend_by_hash(uint64_t identity_hash) const;
 
@@ -156,11 +188,14 @@ class CoherenceDomain {
   Observation observe_for(const CachePath& at, ObjectKind kind, uint64_t stamp) const;
 
   // The object of `at` if it may be served. `now_ns` of its age: see age_ns().
-  std::optional<CacheHit> lookup(const CachePath& at, ObjectKind kind, Deadline deadline) {
-    return lookup(at, kind, key(at, kind), deadline);
+  // `suspect`, where given, is set to an intact file object that is refused for its epoch alone, if there is one.
+  std::optional<CacheHit> lookup(const CachePath& at, ObjectKind kind, Deadline deadline,
+                                 std::optional<CacheHit>* suspect = nullptr) {
+    return lookup(at, kind, key(at, kind), deadline, suspect);
   }
   // Its payload alone, for what a hit is made of most of the time. `filled_at_ns` is set on a hit.
-  std::optional<Bytes> lookup_payload(const CachePath& at, ObjectKind kind, Deadline deadline, int64_t& filled_at_ns);
+  std::optional<Bytes> lookup_payload(const CachePath& at, ObjectKind kind, Deadline deadline, int64_t& filled_at_ns,
+                                      std::optional<CacheHit>* suspect);
   // Nanoseconds since the object was filled, on this life's clock. The greatest value when it claims to be filled later
   // than now: the wall clock has stepped back since, so how old it is cannot be known.
   int64_t age_ns(int64_t filled_at_ns) const;
@@ -178,9 +213,24 @@ class CoherenceDomain {
   // A put of `record`'s key, of an object of `epoch`, has an unknown outcome: it may land at any later time (3.5).
   void mark_unknown_put(const RecordPath& record, ObjectKind kind, uint64_t epoch);
 
-  // Refuses every object written until now.
+  // Refuses every object written until now. With a keeper the domain may be apart for a while.
   void new_epoch();
   uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
+  static bool is_real_epoch(uint64_t epoch) { return (epoch & 1) != 0; }
+  bool apart() const { return !is_real_epoch(epoch()); }
+
+  // From here on no object is served or stored.
+  void leave_epoch();
+  // How often it was left.
+  uint64_t leaves() const { return leaves_.load(std::memory_order_seq_cst); }
+  // The next epoch, odd, for a provider of that incarnation. False, and nothing done, when the epoch was left once more
+  // since `leaves` was read.
+  bool begin_epoch(uint64_t epoch, uint64_t leaves, const std::string& incarnation);
+  // What the next life must know to go on with this epoch; nothing while something runs, or when it is too much.
+  std::optional<DomainState> state() const;
+  MutationGate& gate() { return gate_; }
+  // A child of fork() is not its parent: true there for all that existed before.
+  bool in_child() const { return in_child_.load(std::memory_order_relaxed); }
 
   // Nanoseconds since 1970 on a clock that only grows inside this life (the wall clock at start + monotonic time).
   int64_t now_ns() const { return wall_offset_ns_ + clock_.monotonic_ns(); }
@@ -206,24 +256,33 @@ class CoherenceDomain {
   // The envelope in `object` if it is intact and of this path; else the object is dropped.
   std::optional<DecodedEnvelope> open_object(const CachePath& at, ObjectKind kind, const CacheKey& key,
                                              const Bytes& object, Deadline deadline);
-  bool refused_by_epoch_or_age(const EnvelopeInfo& info, uint64_t epoch_before);
+  // of_epoch: only the epoch is against it.
+  enum class Refused : uint8_t { no, of_epoch, expired };
+  Refused refused_by_epoch_or_age(const CachePath& at, const EnvelopeInfo& info, uint64_t epoch_before);
   void count_refusal(const Observation& seen, uint64_t stamp);
   // The object of `key` if it is intact, of this path and epoch, and not expired. Records are not asked.
-  std::optional<CacheHit> fetch(const CachePath& at, ObjectKind kind, const CacheKey& key, Deadline deadline);
-  std::optional<CacheHit> lookup(const CachePath& at, ObjectKind kind, const CacheKey& key, Deadline deadline);
+  std::optional<CacheHit> fetch(const CachePath& at, ObjectKind kind, const CacheKey& key, Deadline deadline,
+                                std::optional<CacheHit>* suspect = nullptr);
+  std::optional<CacheHit> lookup(const CachePath& at, ObjectKind kind, const CacheKey& key, Deadline deadline,
+                                 std::optional<CacheHit>* suspect);
   // The second and third way of lookup(), which decide alone.
   std::optional<CacheHit> lookup_by_records(const CachePath& at, ObjectKind kind, const CacheKey& key,
-                                            Deadline deadline);
+                                            Deadline deadline, std::optional<CacheHit>* suspect);
   // The first way of lookup() alone, without decoding the envelope: an object of this process that was judged before.
   enum class Judged : uint8_t { hit, absent, unknown };
   Judged find_judged(const CachePath& at, ObjectKind kind, const CacheKey& key, Bytes& payload, int64_t& filled_at_ns);
   std::optional<CacheHit> lookup_get_first(const CachePath& at, ObjectKind kind, const CacheKey& key,
                                            Deadline deadline);
   void leave_direct_read();
+  // Makes `next` the current epoch and drops the records that it does not need.
+  void change_epoch(uint64_t next) RAGFS_REQUIRES(epoch_mutex_);
+  void let_go_in_child() noexcept;
 
   const CoherenceConfig config_;
   const Clock& clock_;
   const int64_t wall_offset_ns_;
+  EpochKeeper* const keeper_;
+  const std::optional<DomainState> resumed_;  // its records are in the table
   const uint64_t seed_;
   KeySpace keys_;
   GuardedProvider provider_;
@@ -234,6 +293,10 @@ class CoherenceDomain {
   NegativeCache negatives_;
   CacheCounters counters_;
   std::atomic<uint64_t> epoch_;
+  std::atomic<uint64_t> leaves_{0};
+  std::atomic<bool> in_child_{false};
+  MutationGate gate_;
+  Mutex epoch_mutex_;  // one change of epoch at a time
 
   mutable Mutex backends_mutex_;
   std::map<uint64_t, std::shared_ptr<BackendDomain>> backends_ RAGFS_GUARDED_BY(backends_mutex_);
@@ -243,6 +306,7 @@ class CoherenceDomain {
   size_t direct_reads_ RAGFS_GUARDED_BY(direct_mutex_) = 0;
 
   std::unique_ptr<Settler> settler_;
+  std::unique_ptr<ForkGuard> fork_guard_;
 };
 
 class CoherenceDomain::DirectRead {

@@ -4,7 +4,7 @@ namespace ragfs {
 
 std::optional<FillRegistry::Fill> FillRegistry::begin() {
   MutexLock lock(mutex_);
-  if (count_ >= max_fills_ || running_.size() >= kMostNumbers) return std::nullopt;
+  if (stopped_ || count_ >= max_fills_ || running_.size() >= kMostNumbers) return std::nullopt;
   ++count_;
   running_.push_back(true);
   // The clock is read inside: a mutation that set its record and then asks last_issued() sees this fill, or this fill
@@ -20,6 +20,20 @@ void FillRegistry::end(const Fill& fill) {
     running_.pop_front();
     ++first_;
   }
+  if (stopped_ && count_ == 0) none_.notify_all();
+}
+
+void FillRegistry::stop() {
+  MutexLock lock(mutex_);
+  stopped_ = true;
+}
+
+bool FillRegistry::wait_until_none(Deadline deadline) const {
+  MutexLock lock(mutex_);
+  while (count_ > 0) {
+    if (!none_.wait_until(mutex_, deadline)) return count_ == 0;
+  }
+  return true;
 }
 
 uint64_t FillRegistry::last_issued() const {

@@ -31,6 +31,11 @@ class FillRegistry {
   std::optional<Fill> begin();
   void end(const Fill& fill);
 
+  // No fill begins from here on.
+  void stop();
+  // Waits until no fill runs; false at the deadline. After stop().
+  bool wait_until_none(Deadline deadline) const;
+
   // The number of the last fill that began.
   uint64_t last_issued() const;
   // True when every fill with a number at or below `number` has ended.
@@ -42,6 +47,8 @@ class FillRegistry {
   const MutationTable& table_;
   const size_t max_fills_;
   mutable Mutex mutex_;
+  mutable CondVar none_;
+  bool stopped_ RAGFS_GUARDED_BY(mutex_) = false;
   uint64_t first_ RAGFS_GUARDED_BY(mutex_) = 1;        // number of running_.front()
   std::deque<bool> running_ RAGFS_GUARDED_BY(mutex_);  // by number, from first_ on; the front one runs
   size_t count_ RAGFS_GUARDED_BY(mutex_) = 0;

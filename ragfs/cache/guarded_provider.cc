@@ -7,6 +7,8 @@
 #include <optional>
 #include <random>
 
+#include "ragfs/cache/rules.h"
+
 namespace ragfs {
 namespace {
 
@@ -83,12 +85,40 @@ Result<GuardedProvider::Place> GuardedProvider::enter(Deadline deadline) {
   return Place(this);
 }
 
+void GuardedProvider::attach(const std::string& incarnation) {
+  MutexLock lock(mutex_);
+  incarnation_ = incarnation;
+  failures_ = 0;
+  BreakerState detached = BreakerState::detached;
+  state_.compare_exchange_strong(detached, BreakerState::closed);
+}
+
+void GuardedProvider::change_state(BreakerState to) {
+  BreakerState seen = state_.load();
+  while (seen != BreakerState::detached && !state_.compare_exchange_weak(seen, to)) {
+  }
+}
+
+void GuardedProvider::look_at_incarnation() {
+  if (!incarnation_changed_ || !rule_enabled(Rule::kEpochOnIncarnation)) return;
+  const std::string now = provider_->incarnation();
+  {
+    MutexLock lock(mutex_);
+    if (now == incarnation_) return;
+  }
+  // First the epoch goes, then others may take this incarnation for the known one.
+  incarnation_changed_();
+  MutexLock lock(mutex_);
+  incarnation_ = now;
+}
+
 bool GuardedProvider::probe_if_due() {
+  if (state_.load() == BreakerState::detached) return false;
   {
     MutexLock lock(mutex_);
     if (state_.load() == BreakerState::closed) return true;
-    if (state_.load() == BreakerState::probing || Clock::system().monotonic_ns() < probe_at_ns_) return false;
-    state_.store(BreakerState::probing);
+    if (state_.load() != BreakerState::open || Clock::system().monotonic_ns() < probe_at_ns_) return false;
+    change_state(BreakerState::probing);
   }
   probes_.fetch_add(1, std::memory_order_relaxed);
   const Result<void> healthy = provider_->health(Deadline::in_ms(config_.operation_timeout_ms));
@@ -101,13 +131,13 @@ bool GuardedProvider::probe_if_due() {
   }
   failures_ = 0;
   pause_ms_ = 0;
-  state_.store(BreakerState::closed, std::memory_order_release);
-  return true;
+  change_state(BreakerState::closed);
+  return state_.load() == BreakerState::closed;
 }
 
 void GuardedProvider::open_breaker_locked() {
   probe_at_ns_ = Clock::system().monotonic_ns() + with_jitter_ns(pause_ms_);
-  state_.store(BreakerState::open, std::memory_order_release);
+  change_state(BreakerState::open);
 }
 
 void GuardedProvider::count_error(const Error& error) {
@@ -166,6 +196,7 @@ GetResult GuardedProvider::get(const CacheKey& key, Deadline deadline) {
   if (!place) return std::unexpected(std::move(place.error()));
   GetResult got = provider_->get(key, until);
   note(got);
+  if (!in_process_) look_at_incarnation();
   return got;
 }
 
@@ -176,6 +207,7 @@ Result<void> GuardedProvider::put(const CacheKey& key, const ValueParts& value, 
   if (!place) return std::unexpected(std::move(place.error()));
   Result<void> done = provider_->put(key, value, options, until);
   note(done);
+  if (!in_process_) look_at_incarnation();
   return done;
 }
 
@@ -185,6 +217,7 @@ Result<void> GuardedProvider::erase(const CacheKey& key, Deadline deadline) {
   if (!place) return std::unexpected(std::move(place.error()));
   Result<void> done = provider_->erase(key, until);
   note(done);
+  if (!in_process_) look_at_incarnation();
   return done;
 }
 
@@ -202,6 +235,7 @@ std::vector<GetResult> GuardedProvider::get_many(std::span<const CacheKey> keys,
     }
     std::vector<GetResult> answers = provider_->get_many(batch, until);
     note_batch(std::span<const GetResult>(answers));
+    if (!in_process_) look_at_incarnation();
     std::ranges::move(answers, std::back_inserter(results));
   }
   return results;
@@ -221,12 +255,16 @@ std::vector<Result<void>> GuardedProvider::erase_many(std::span<const CacheKey> 
     }
     std::vector<Result<void>> answers = provider_->erase_many(batch, until);
     note_batch(std::span<const Result<void>>(answers));
+    if (!in_process_) look_at_incarnation();
     std::ranges::move(answers, std::back_inserter(results));
   }
   return results;
 }
 
 Result<uint64_t> GuardedProvider::erase_if(const std::function<bool(std::string_view, std::string_view)>& covered) {
+  if (state_.load() == BreakerState::detached) {
+    return fail(ErrorCode::would_block, fmt::format("cache provider '{}' is not in use now", name()));
+  }
   Result<uint64_t> erased = provider_->erase_if(covered, Deadline::never());
   note(erased);
   return erased;

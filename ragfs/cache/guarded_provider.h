@@ -13,8 +13,10 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "ragfs/base/sync.h"
@@ -34,7 +36,8 @@ struct GuardConfig {
   Result<void> validate() const;
 };
 
-enum class BreakerState : uint8_t { closed, open, probing };
+// detached: nothing goes through and nothing probes, until attach() (the cache is in no epoch).
+enum class BreakerState : uint8_t { closed, open, probing, detached };
 
 struct GuardCounts {
   uint64_t calls = 0;
@@ -55,6 +58,14 @@ class GuardedProvider {
   // False while the breaker keeps calls away. Probes when that is due, so it may take one health().
   bool admits() { return state_.load(std::memory_order_acquire) == BreakerState::closed || probe_if_due(); }
   CacheProvider& provider() { return *provider_; }
+
+  // `changed` is called when an answer came from another incarnation than the one given to attach(), before that answer
+  // is handed on; on any thread, maybe more than once. Before the first call. Not for in-process providers: their
+  // incarnation is theirs for life.
+  void watch_incarnation(std::function<void()> changed) { incarnation_changed_ = std::move(changed); }
+  // Answers would_block to everything from here on. Takes no lock (a child of fork() calls it).
+  void detach() noexcept { state_.store(BreakerState::detached, std::memory_order_release); }
+  void attach(const std::string& incarnation);
 
   // As in CacheProvider; each ends by the earlier of the caller's deadline and operation_timeout_ms.
   void prefetch(const CacheKey& key) const noexcept {
@@ -84,6 +95,9 @@ class GuardedProvider {
   void count_error(const Error& error);
   void count_failure();
   void open_breaker_locked() RAGFS_REQUIRES(mutex_);
+  // Unless it was detached meanwhile.
+  void change_state(BreakerState to);
+  void look_at_incarnation();
 
   const std::shared_ptr<CacheProvider> provider_;
   const ProviderCapabilities capabilities_;
@@ -98,8 +112,11 @@ class GuardedProvider {
   std::atomic<uint64_t> worked_{0};  // calls that did not count as failures; not those of an in-process provider
   std::array<std::atomic<uint64_t>, kErrorCodeCount> errors_{};
 
+  std::function<void()> incarnation_changed_;
+
   Mutex mutex_;
   CondVar place_free_;
+  std::string incarnation_ RAGFS_GUARDED_BY(mutex_);
   uint32_t inside_ RAGFS_GUARDED_BY(mutex_) = 0;
   uint32_t failures_ RAGFS_GUARDED_BY(mutex_) = 0;
   int64_t window_began_ns_ RAGFS_GUARDED_BY(mutex_) = 0;

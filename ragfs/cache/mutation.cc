@@ -64,6 +64,8 @@ void MutationPlan::affect_ancestors(PathView path) {
 
 Result<Mutation> Mutation::begin(CoherenceDomain& domain, MutationPlan plan, Deadline deadline,
                                  const std::function<void(MutationPlan&)>& complete) {
+  Result<MutationGate::Pass> pass = domain.gate().enter(*plan.backend_);
+  if (!pass) return std::unexpected(std::move(pass.error()));
   if (domain.config().failure_mode == FailureMode::strict && !domain.provider().admits()) {
     return fail(ErrorCode::unavailable, "strict mode: the cache cannot be updated, so nothing was changed");
   }
@@ -72,19 +74,20 @@ Result<Mutation> Mutation::begin(CoherenceDomain& domain, MutationPlan plan, Dea
   if (!lock) return std::unexpected(std::move(lock.error()));
   if (!rule_enabled(Rule::kMutationLockHeld)) lock->release();
   if (complete) complete(plan);
-  Mutation mutation(domain, std::move(plan), *std::move(lock));
+  Mutation mutation(domain, std::move(plan), *std::move(pass), *std::move(lock));
   mutation.look_for_late_calls();
   for (const AffectedObject& object : mutation.plan_.objects_) domain.table().begin(object.record, object.kind);
   RAGFS_PAUSE_POINT("mutation.marked");
   return mutation;
 }
 
-Mutation::Mutation(CoherenceDomain& domain, MutationPlan plan, PathLockTable::Held lock)
-    : domain_(&domain), plan_(std::move(plan)), lock_(std::move(lock)) {}
+Mutation::Mutation(CoherenceDomain& domain, MutationPlan plan, MutationGate::Pass pass, PathLockTable::Held lock)
+    : domain_(&domain), plan_(std::move(plan)), pass_(std::move(pass)), lock_(std::move(lock)) {}
 
 Mutation::Mutation(Mutation&& other) noexcept
     : domain_(std::exchange(other.domain_, nullptr)),
       plan_(std::move(other.plan_)),
+      pass_(std::move(other.pass_)),
       lock_(std::move(other.lock_)),
       state_(other.state_),
       stamp_(other.stamp_),
@@ -153,7 +156,9 @@ Mutation::PutOutcome Mutation::put(const NewValue& value, Deadline deadline) {
   EnvelopeInfo info;
   info.kind = ObjectKind::file;
   info.identity_hash = plan_.backend_->identity_hash;
-  info.epoch = domain_->epoch();
+  const uint64_t epoch = domain_->epoch();
+  if (!CoherenceDomain::is_real_epoch(epoch)) return PutOutcome::refused;
+  info.epoch = epoch ^ plan_.backend_->write_term;
   info.stamp = stamp_;
   info.filled_at_ns = domain_->now_ns();
   info.expires_at_ns = domain_->expiry_ns(info.filled_at_ns);
@@ -171,7 +176,7 @@ Mutation::PutOutcome Mutation::put(const NewValue& value, Deadline deadline) {
   domain_->counters().add(CacheCounter::set_failed);
   // A provider that says no (too large, full) has not been harmed: erasing the old value is all there is to do.
   if (!outcome_unknown(stored.error())) return PutOutcome::refused;
-  domain_->mark_unknown_put(RecordPath(plan_.backend_->root_id, value.path), ObjectKind::file, info.epoch);
+  domain_->mark_unknown_put(RecordPath(plan_.backend_->root_id, value.path), ObjectKind::file, epoch);
   return PutOutcome::failed;
 }
 
@@ -212,7 +217,9 @@ bool Mutation::erase_all(const NewValue* stored, Deadline deadline) {
     objects.push_back(&object);
   }
   bool all_erased = true;
-  const std::vector<Result<void>> results = domain_->provider().erase_many(keys, deadline);
+  // Apart, there is nothing to erase: whatever the provider holds is of an epoch that is over.
+  const std::vector<Result<void>> results =
+      domain_->apart() ? std::vector<Result<void>>(keys.size()) : domain_->provider().erase_many(keys, deadline);
   for (size_t i = 0; i < objects.size(); ++i) {
     const bool erased = results[i].has_value();
     all_erased = all_erased && erased;
@@ -222,6 +229,7 @@ bool Mutation::erase_all(const NewValue* stored, Deadline deadline) {
 }
 
 void Mutation::publish_subtrees(Deadline deadline) {
+  if (domain_->apart()) return;
   for (const std::string& text : plan_.subtrees_) {
     const PathView path = PathView::from_normal(text);
     EnvelopeInfo info;

@@ -62,8 +62,8 @@ struct NewValue {
 class Mutation {
  public:
   // Errors: timeout (the lock), would_block (too many wait), unavailable (strict mode with the breaker open: nothing
-  // was changed). `complete`, when given, runs under the lock and adds what is affected (what a rename moves is known
-  // only then).
+  // was changed), read_only and others of the gate. `complete`, when given, runs under the lock and adds what is
+  // affected (what a rename moves is known only then).
   static Result<Mutation> begin(CoherenceDomain& domain, MutationPlan plan, Deadline deadline,
                                 const std::function<void(MutationPlan&)>& complete = {});
   Mutation(Mutation&& other) noexcept;
@@ -85,7 +85,7 @@ class Mutation {
 
  private:
   enum class State : uint8_t { marked, settled, published };
-  Mutation(CoherenceDomain& domain, MutationPlan plan, PathLockTable::Held lock);
+  Mutation(CoherenceDomain& domain, MutationPlan plan, MutationGate::Pass pass, PathLockTable::Held lock);
   enum class PutOutcome : uint8_t { stored, refused, failed };
   PutOutcome put(const NewValue& value, Deadline deadline);
   // `stored`: the value that the provider took, whose key is not erased; nullptr when there is none.
@@ -96,6 +96,7 @@ class Mutation {
 
   CoherenceDomain* domain_;
   MutationPlan plan_;
+  MutationGate::Pass pass_;
   PathLockTable::Held lock_;
   State state_ = State::marked;
   uint64_t stamp_ = 0;

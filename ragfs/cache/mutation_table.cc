@@ -182,6 +182,30 @@ bool MutationTable::overflowed() const noexcept {
          paths_.marked() > limits_.max_marked_keys;
 }
 
+bool MutationTable::save(DomainState& state, size_t most) const {
+  std::optional<std::vector<RecordSnapshot>> paths = paths_.snapshot(most);
+  std::optional<std::vector<RecordSnapshot>> subtrees = subtrees_.snapshot(most);
+  if (!paths || !subtrees) return false;
+  state.paths = *std::move(paths);
+  state.subtrees = *std::move(subtrees);
+  state.clock = clock();
+  return true;
+}
+
+void MutationTable::resume(const DomainState& state) {
+  // One further: what this life fills is newer than every object of the lives before, and no tag is one of theirs.
+  if (rule_enabled(Rule::kMarkerClock)) clock_.store(state.clock + 1);
+  all_shards_.store(clock());
+  if (rule_enabled(Rule::kMarkerRecords)) {
+    for (const RecordSnapshot& record : state.paths) {
+      RecordSnapshot kept = record;
+      if (!rule_enabled(Rule::kMarkerMarks)) kept.marked_until_ns = 0;
+      paths_.restore(kept, state.epoch);
+    }
+    for (const RecordSnapshot& record : state.subtrees) subtrees_.restore(record, state.epoch);
+  }
+}
+
 void MutationTable::reset(uint64_t through, uint64_t epoch) {
   paths_.drop_marks_but(epoch);
   subtrees_.drop_marks_but(epoch);

@@ -95,6 +95,11 @@ class MutationTable {
   // `through`, the clock from before `epoch` became the current one.
   void reset(uint64_t through, uint64_t epoch);
 
+  // The unsettled records and marks, and the clock; false when a mutation runs or there are more than `most` of either.
+  bool save(DomainState& state, size_t most) const;
+  // Goes on where an earlier life stopped. Before anything else is called.
+  void resume(const DomainState& state);
+
   size_t path_records() const { return paths_.size(); }
   size_t subtree_records() const { return subtrees_.size(); }
 

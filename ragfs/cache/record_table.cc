@@ -169,6 +169,24 @@ size_t RecordTable::drop_through(uint64_t through) {
   return dropped;
 }
 
+std::optional<std::vector<RecordSnapshot>> RecordTable::snapshot(size_t most) const {
+  std::vector<RecordSnapshot> records;
+  for (size_t i = 0; i < kBuckets && size() > 0; ++i) {
+    MutexLock lock(stripes_[i % kStripes]);
+    for (const Record* at = buckets_[i].head.get(); at != nullptr; at = at->next.get()) {
+      if (at->running > 0 || records.size() >= most) return std::nullopt;
+      records.push_back({at->id, at->value, at->marked_until_ns, at->ancestors});
+    }
+  }
+  return records;
+}
+
+void RecordTable::restore(const RecordSnapshot& record, uint64_t epoch) {
+  const RecordName name{record.id, record.ancestors};
+  set(name, record.value);
+  if (record.marked_until_ns != 0) mark(name, record.marked_until_ns, epoch);
+}
+
 size_t RecordTable::fold(size_t limit, const std::function<void(const RecordName&, uint64_t)>& fold) {
   struct Candidate {
     uint64_t id;

@@ -16,10 +16,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "ragfs/base/sync.h"
+#include "ragfs/cache/domain_state.h"
 
 namespace ragfs {
 
@@ -80,6 +82,11 @@ class RecordTable {
   // sets the parent; each is dropped afterwards unless it changed. Returns how many were dropped.
   // `fold` runs without a lock of this table.
   size_t fold(size_t limit, const std::function<void(const RecordName& parent, uint64_t value)>& fold);
+
+  // All records; nothing when a mutation runs, or when there are more than `most`.
+  std::optional<std::vector<RecordSnapshot>> snapshot(size_t most) const;
+  // Puts a record of an earlier life back, marked for objects of `epoch` if it was.
+  void restore(const RecordSnapshot& record, uint64_t epoch);
 
   size_t size() const noexcept { return size_.load(std::memory_order_relaxed); }
   size_t marked() const noexcept { return marked_.load(std::memory_order_relaxed); }

@@ -28,6 +28,10 @@ Settler::Settler(CoherenceDomain& domain)
       thread_([this] { run(); }) {}
 
 Settler::~Settler() {
+  if (in_child_.load()) {
+    thread_.detach();  // there is none to be waited for, and the lock may stand locked
+    return;
+  }
   {
     MutexLock lock(mutex_);
     stop_ = true;

@@ -55,6 +55,9 @@ class Settler {
   // Clears the provider of what records cover. Errors: not_supported, or the provider's.
   Result<uint64_t> sweep();
 
+  // In a child of fork(), where the thread is not.
+  void let_go_in_child() noexcept { in_child_.store(true); }
+
   size_t pending() const { return pending_count_.load(std::memory_order_relaxed); }
 
  private:
@@ -93,6 +96,7 @@ class Settler {
 
   CoherenceDomain& domain_;
   std::atomic<size_t> pending_count_{0};
+  std::atomic<bool> in_child_{false};
   mutable Mutex mutex_;
   CondVar wake_;
   CondVar idle_;

@@ -49,6 +49,7 @@ const char* breaker_text(BreakerState state) {
     case BreakerState::closed: return "closed";
     case BreakerState::open: return "open";
     case BreakerState::probing: return "probing";
+    case BreakerState::detached: return "detached";
   }
   return "closed";
 }

@@ -1,0 +1,524 @@
+#include "ragfs/cache/lives/life.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+
+#include "ragfs/base/pause_point.h"
+#include "ragfs/cache/rules.h"
+#include "ragfs/cache/settler.h"
+
+namespace ragfs {
+namespace {
+
+constexpr size_t kMostAttempts = 4096;  // remembered, to know a late write of one's own
+constexpr int64_t kClockSlackNs = 1'000'000'000;
+constexpr uint64_t kApart = 2;
+
+uint64_t random_odd() {
+  std::random_device device;
+  return uint64_t{device()} << 32 | device() | 1;
+}
+
+std::string name_of_process() {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
+  return fmt::format("pid {} on {}", ::getpid(), host.data());
+}
+
+Result<void> in_range(std::string_view field, int64_t value, int64_t least) {
+  if (value >= least) return {};
+  return fail(ErrorCode::config, fmt::format("{}: {} is not allowed; it must be at least {}", field, value, least));
+}
+
+}  // namespace
+
+std::string_view stage_name(LifeStage stage) {
+  switch (stage) {
+    case LifeStage::apart: return "apart";
+    case LifeStage::joined: return "joined";
+    case LifeStage::left: return "left";
+    case LifeStage::closed: return "closed";
+  }
+  return "closed";
+}
+
+Result<void> LifeConfig::validate() const {
+  if (name_space.empty()) return fail(ErrorCode::config, "namespace: must not be empty");
+  if (auto ok = in_range("pointer_check_ms", pointer_check_ms, 10); !ok) return ok;
+  if (auto ok = in_range("call_timeout_ms", call_timeout_ms, 1); !ok) return ok;
+  if (auto ok = in_range("retry_ms", retry_ms, 1); !ok) return ok;
+  return in_range("attempts_at_start", attempts_at_start, 1);
+}
+
+class Life::Turn {
+ public:
+  explicit Turn(Life& life) : life_(life) {
+    MutexLock lock(life_.mutex_);
+    while (life_.turn_taken_) life_.changed_.wait_until(life_.mutex_, Deadline::never());
+    life_.turn_taken_ = true;
+  }
+  ~Turn() {
+    MutexLock lock(life_.mutex_);
+    life_.turn_taken_ = false;
+    life_.changed_.notify_all();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  Life& life_;
+};
+
+Life::Life(LifeConfig config, std::shared_ptr<CacheProvider> provider, PosixFiles& files, const Clock& clock)
+    : config_(std::move(config)),
+      provider_(std::move(provider)),
+      clock_(clock),
+      directory_(config_.state_dir, files),
+      witness_(directory_),
+      keys_(config_.name_space),
+      pointer_key_(epoch_pointer_key(keys_.encoded_namespace())),
+      writer_(name_of_process()),
+      began_ns_(clock.wall_ns()),
+      fork_guard_(std::make_unique<ForkGuard>([this] { let_go_in_child(); })) {}
+
+Life::~Life() {
+  fork_guard_.reset();
+  if (in_child_.load()) {
+    if (thread_.joinable()) thread_.detach();
+    return;
+  }
+  stop_thread();
+}
+
+void Life::stop_thread() {
+  if (in_child_.load()) return;
+  {
+    MutexLock lock(mutex_);
+    stop_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void Life::let_go_in_child() noexcept {
+  in_child_.store(true);
+  // The lock belongs to the open file, which parent and child share: the child's copy would keep it held.
+  for (std::atomic<int>& fd : lock_fds_) {
+    if (fd.load() > 0) ::close(fd.exchange(0));
+  }
+}
+
+// --- the protocol's single steps, each under a turn ---
+
+Result<void> Life::move_witness(uint64_t life) {
+  auto moved = witness_.move_to(life, writer_);
+  // After an error it may name either life; only a later success makes it certain again.
+  witness_moved_ = moved.has_value();
+  return moved;
+}
+
+std::optional<EpochPointer> Life::read_pointer(bool& asked) {
+  const GetResult got = provider_->get(pointer_key_, call_deadline());
+  asked = got.has_value();
+  if (!got) {
+    say_why(fmt::format("the provider does not answer: {}", got.error().text()));
+    return std::nullopt;
+  }
+  return got->has_value() ? decode_epoch_pointer((*got)->view()) : std::nullopt;
+}
+
+bool Life::is_warm(const EpochPointer& pointer, const CleanMarker& marker, const std::string& incarnation) const {
+  if (pointer.life != old_witness_ && rule_enabled(Rule::kWitness)) return false;
+  const bool of_that_life = marker.life == pointer.life && marker.state.epoch == pointer.epoch;
+  if (!of_that_life && rule_enabled(Rule::kMarkerNamedByLife)) return false;
+  if (marker.incarnation != incarnation && rule_enabled(Rule::kMarkerIncarnation)) return false;
+  // What would have expired by now cannot be told under a clock that has stepped back.
+  return clock_.wall_ns() >= marker.state.closed_at_ns - kClockSlackNs;
+}
+
+std::optional<CleanMarker> Life::find_marker(const std::optional<EpochPointer>& pointer,
+                                             const std::string& incarnation) {
+  if (!pointer) return std::nullopt;
+  const GetResult got = provider_->get(clean_marker_key(keys_.encoded_namespace(), pointer->life), call_deadline());
+  if (!got || !got->has_value()) return std::nullopt;
+  std::optional<CleanMarker> marker = decode_clean_marker((*got)->view());
+  if (!marker || !is_warm(*pointer, *marker, incarnation)) return std::nullopt;
+  return marker;
+}
+
+Result<void> Life::claim(uint64_t epoch, const std::string& incarnation) {
+  const bool again = !attempted_.empty() && !rule_enabled(Rule::kFreshPointerLife);
+  const uint64_t life = again ? attempted_.back() : random_odd();
+  attempted_.push_back(life);
+  if (attempted_.size() > kMostAttempts) attempted_.pop_front();
+  claimed_life_ = 0;
+  const auto failed = [&](const Error& error) -> Result<void> {
+    MutexLock lock(mutex_);
+    ++report_.claims_failed;
+    return std::unexpected(error);
+  };
+  const bool first = rule_enabled(Rule::kWitnessOrder);
+  if (directory_.configured() && first) {
+    if (auto moved = move_witness(life); !moved) return failed(moved.error());
+  }
+  RAGFS_PAUSE_POINT("life.before_pointer");
+  const std::string text = encode_epoch_pointer({life, epoch, clock_.wall_ns(), writer_});
+  const Result<void> put = provider_->put(pointer_key_, {text, {}}, {}, call_deadline());
+  RAGFS_PAUSE_POINT("life.after_pointer");
+  if (!put) return failed(put.error());
+  if (provider_->incarnation() != incarnation) {
+    return failed({ErrorCode::unavailable, "the provider was replaced while its pointer was written"});
+  }
+  if (directory_.configured() && !first) (void)move_witness(life);
+  claimed_life_ = life;
+  claimed_epoch_ = epoch;
+  incarnation_ = incarnation;
+  MutexLock lock(mutex_);
+  ++report_.claims;
+  report_.why.clear();
+  return {};
+}
+
+// --- start ---
+
+DomainStart Life::start() {
+  const Turn turn(*this);
+  DomainStart start;
+  start.keeper = this;
+  start.incarnation = incarnation_ = provider_->incarnation();
+  if (config_.off) {
+    start.epoch = kApart;
+    return start;
+  }
+  if (config_.outlives && !config_.shared) return join_at_start();
+  start.epoch = random_odd();
+  set_stage(LifeStage::joined);
+  return start;
+}
+
+DomainStart Life::join_at_start() {
+  DomainStart start;
+  start.keeper = this;
+  start.epoch = kApart;
+  if (const Result<std::optional<uint64_t>> named = witness_.read(); named && *named) old_witness_ = **named;
+  std::optional<CleanMarker> marker;
+  bool read = false;
+  for (int attempt = 0; attempt < config_.attempts_at_start; ++attempt) {
+    if (!read) {
+      const std::optional<EpochPointer> pointer = read_pointer(read);
+      if (!read) continue;
+      incarnation_ = provider_->incarnation();
+      seen_at_start_ = pointer ? pointer->life : 0;
+      marker = find_marker(pointer, incarnation_);
+      RAGFS_PAUSE_POINT("life.marker_read");
+    }
+    const std::string incarnation = provider_->incarnation();
+    if (incarnation != incarnation_) marker.reset();  // it spoke of another state of the provider
+    const uint64_t epoch = marker ? marker->state.epoch : random_odd();
+    if (auto claimed = claim(epoch, incarnation); !claimed) {
+      say_why(claimed.error().text());
+      continue;
+    }
+    start.epoch = epoch;
+    start.incarnation = incarnation;
+    if (marker) start.resumed = marker->state;
+    // It has served its time; were it lost before, the start would have been cold.
+    if (marker) (void)provider_->erase(clean_marker_key(keys_.encoded_namespace(), marker->life), call_deadline());
+    MutexLock lock(mutex_);
+    report_.stage = LifeStage::joined;
+    report_.warm = marker.has_value();
+    return start;
+  }
+  return start;
+}
+
+void Life::attach(CoherenceDomain& domain) {
+  domain_ = &domain;
+  if (config_.outlives && !config_.shared && !config_.off) thread_ = std::jthread([this] { run(); });
+}
+
+// --- the thread ---
+
+void Life::run() {
+  std::minstd_rand random(std::random_device{}());
+  int64_t retry_ms = config_.retry_ms;
+  while (true) {
+    {
+      MutexLock lock(mutex_);
+      const bool apart = report_.stage == LifeStage::apart;
+      if (!apart) retry_ms = config_.retry_ms;
+      const int64_t wait_ms = apart ? retry_ms : config_.pointer_check_ms;
+      const Deadline until =
+          Deadline::in_ms(std::uniform_int_distribution<int64_t>(wait_ms - wait_ms / 4, wait_ms)(random));
+      while (!stop_ && !woken_ && changed_.wait_until(mutex_, until)) {
+      }
+      if (stop_) return;
+      if (woken_) retry_ms = config_.retry_ms;
+      woken_ = false;
+    }
+    tend();
+    retry_ms = std::min(retry_ms * 2, std::max(config_.pointer_check_ms, config_.retry_ms));
+  }
+}
+
+void Life::tend() {
+  const Turn turn(*this);
+  LifeStage stage = LifeStage::closed;
+  {
+    MutexLock lock(mutex_);
+    if (!stop_) stage = report_.stage;
+  }
+  if (config_.off || config_.shared || !config_.outlives) return;
+  if (stage == LifeStage::apart) join();
+  if (stage == LifeStage::joined) look_at_pointer();
+}
+
+// Always a new epoch: what happened while nothing was told to the provider is not known there.
+void Life::join() {
+  const uint64_t leaves = domain_->leaves();
+  bool asked = false;
+  const std::optional<EpochPointer> pointer = read_pointer(asked);
+  if (!asked) return;
+  if (pointer && is_foreign(*pointer)) return leave(*pointer);
+  const std::string incarnation = provider_->incarnation();
+  uint64_t epoch = random_odd();
+  if (!rule_enabled(Rule::kColdJoin)) {
+    if (const auto marker = find_marker(pointer, incarnation)) epoch = marker->state.epoch;
+  }
+  if (auto claimed = claim(epoch, incarnation); !claimed) return say_why(claimed.error().text());
+  RAGFS_PAUSE_POINT("life.before_begin_epoch");
+  if (domain_->begin_epoch(epoch, leaves, incarnation)) set_stage(LifeStage::joined);
+}
+
+bool Life::is_foreign(const EpochPointer& pointer) const {
+  {
+    MutexLock lock(mutex_);
+    if (report_.claims == 0) return false;  // whoever was here before this life
+  }
+  if (pointer.life == seen_at_start_ || std::ranges::count(attempted_, pointer.life) > 0) return false;
+  // A provider that was set back shows what was before this life began.
+  return pointer.written_at_ns >= began_ns_;
+}
+
+void Life::look_at_pointer() {
+  bool asked = false;
+  const std::optional<EpochPointer> pointer = read_pointer(asked);
+  if (!asked) return;
+  if (provider_->incarnation() != incarnation_ && rule_enabled(Rule::kEpochOnIncarnation)) {
+    domain_->new_epoch();
+    return join();
+  }
+  if (pointer && pointer->life == claimed_life_) return;
+  if (pointer && is_foreign(*pointer)) return leave(*pointer);
+  // Evicted, or a late write of this process's own: the epoch is as good as before.
+  {
+    MutexLock lock(mutex_);
+    ++report_.rewritten;
+  }
+  if (auto claimed = claim(claimed_epoch_, incarnation_); !claimed) say_why(claimed.error().text());
+}
+
+void Life::leave(const EpochPointer& pointer) {
+  domain_->leave_epoch();
+  claimed_life_ = 0;
+  set_stage(LifeStage::left);
+  say_why(
+      fmt::format("{} writes namespace {} as well: this process goes on without the cache; stop the other one, then "
+                  "`ragfs cache rejoin`",
+                  pointer.writer, config_.name_space));
+}
+
+// --- what the domain and the operator ask for ---
+
+uint64_t Life::next_epoch() {
+  MutexLock lock(mutex_);
+  if (report_.stage == LifeStage::joined && (!config_.outlives || config_.shared)) return random_odd();
+  if (report_.stage == LifeStage::joined) report_.stage = LifeStage::apart;
+  woken_ = true;
+  changed_.notify_all();
+  return 0;
+}
+
+Result<void> Life::new_epoch(Deadline deadline) {
+  const LifeStage stage = report().stage;
+  if (stage == LifeStage::closed || stage == LifeStage::left || domain_ == nullptr || config_.off) {
+    return fail(ErrorCode::unavailable, fmt::format("no new epoch: the cache is {}", stage_name(stage)));
+  }
+  domain_->new_epoch();
+  return wait_until_joined(deadline);
+}
+
+Result<void> Life::rejoin(Deadline deadline) {
+  {
+    const Turn turn(*this);
+    if (const LifeStage stage = report().stage; stage == LifeStage::closed || config_.off) {
+      return fail(ErrorCode::unavailable, "the cache cannot be joined again: it is closed, or off");
+    }
+    bool asked = false;
+    const std::optional<EpochPointer> pointer = read_pointer(asked);
+    if (pointer) seen_at_start_ = pointer->life;
+    MutexLock lock(mutex_);
+    if (report_.stage == LifeStage::left) report_.stage = LifeStage::apart;
+    woken_ = true;
+    changed_.notify_all();
+  }
+  return wait_until_joined(deadline);
+}
+
+Result<void> Life::wait_until_joined(Deadline deadline) {
+  MutexLock lock(mutex_);
+  while (report_.stage == LifeStage::apart && changed_.wait_until(mutex_, deadline)) {
+  }
+  if (report_.stage == LifeStage::joined) return {};
+  if (report_.stage == LifeStage::apart) return fail(ErrorCode::timeout, "the cache is not joined yet: " + report_.why);
+  return fail(ErrorCode::unavailable, report_.why.empty() ? "the cache is closed" : report_.why);
+}
+
+Result<LockKind> Life::hold(uint64_t identity_hash) {
+  if (!directory_.configured()) return config_.shared ? LockKind::shared : LockKind::exclusive;
+  const Turn turn(*this);
+  {
+    MutexLock lock(mutex_);
+    const auto held = locks_.find(identity_hash);
+    if (held != locks_.end()) return held->second.kind();
+  }
+  std::string holder;
+  for (const LockKind kind : {LockKind::exclusive, LockKind::shared}) {
+    if (kind == LockKind::exclusive && config_.shared) continue;
+    Result<IdentityLock> got = lock_identity(directory_, identity_hash, kind, writer_);
+    if (!got && got.error().code != ErrorCode::lock_conflict) return std::unexpected(got.error());
+    if (!got) holder = got.error().message;
+    if (!got) continue;
+    for (std::atomic<int>& fd : lock_fds_) {
+      int none = 0;
+      if (fd.compare_exchange_strong(none, got->fd())) break;
+    }
+    MutexLock lock(mutex_);
+    locks_.emplace(identity_hash, *std::move(got));
+    return kind;
+  }
+  return fail(ErrorCode::read_only, fmt::format("{} holds these files with a cache of its own: use its server, or set "
+                                                "`shared: true` in both",
+                                                holder));
+}
+
+Result<void> Life::lock_for_mutations(uint64_t identity_hash) {
+  {
+    MutexLock lock(mutex_);
+    if (!directory_.configured() || locks_.contains(identity_hash)) return {};
+  }
+  Result<IdentityLock> got = lock_identity(directory_, identity_hash, LockKind::shared, writer_);
+  if (got) {
+    for (std::atomic<int>& fd : lock_fds_) {
+      int none = 0;
+      if (fd.compare_exchange_strong(none, got->fd())) break;
+    }
+    MutexLock lock(mutex_);
+    locks_.emplace(identity_hash, *std::move(got));
+    return {};
+  }
+  if (got.error().code == ErrorCode::lock_conflict) {
+    return fail(ErrorCode::read_only,
+                fmt::format("{} holds these files with a cache of its own: use its server, or set "
+                            "`shared: true` in both",
+                            got.error().message));
+  }
+  // Where no directory can be made, nobody else has a lock in it.
+  const Result<bool> exists = directory_.exists();
+  if (exists && !*exists) return {};
+  return std::unexpected(got.error());
+}
+
+Result<void> Life::admit(const BackendDomain& backend) {
+  if (backend.use.process_local) return {};
+  const Turn turn(*this);
+  if (auto locked = lock_for_mutations(backend.identity_hash); !locked) return locked;
+  if (witness_moved_ || !directory_.configured()) return {};
+  if (config_.off && !rule_enabled(Rule::kWitnessCacheOff)) return {};
+  if (claimed_life_ == 0 && !rule_enabled(Rule::kWitnessOrder)) return {};
+  if (config_.off || !config_.outlives) {
+    // A namespace that never had a life to be remembered needs no witness against one.
+    const Result<std::optional<uint64_t>> named = witness_.read();
+    if (!named) return std::unexpected(named.error());
+    if (!named->has_value()) return {};
+  }
+  RAGFS_PAUSE_POINT("life.before_admission");
+  return move_witness(random_odd());
+}
+
+// --- the end ---
+
+Result<bool> Life::close(Deadline deadline) {
+  if (in_child_.load()) return false;
+  bool joined = false;
+  {
+    MutexLock lock(mutex_);
+    if (report_.stage == LifeStage::closed) return false;
+    joined = report_.stage == LifeStage::joined;
+  }
+  stop_thread();
+  if (domain_ == nullptr) return false;
+  {
+    const Turn turn(*this);
+    // Together: whoever is admitted from here on has moved the witness away from the life that the marker will name.
+    if (rule_enabled(Rule::kMarkerPromise)) witness_moved_ = false;
+    domain_->gate().close();
+  }
+  domain_->fills().stop();
+  RAGFS_PAUSE_POINT("close.stopped");
+  const bool quiet = !rule_enabled(Rule::kCloseDrains) ||
+                     (domain_->fills().wait_until_none(deadline) && domain_->gate().wait_until_empty(deadline) &&
+                      domain_->settler().drain(deadline));
+  RAGFS_PAUSE_POINT("close.drained");
+  const Turn turn(*this);
+  Result<bool> written = false;
+  if (joined && quiet) written = write_marker(deadline);
+  domain_->leave_epoch();
+  set_stage(LifeStage::closed);
+  for (std::atomic<int>& fd : lock_fds_) fd.store(0);
+  MutexLock lock(mutex_);
+  locks_.clear();
+  return written;
+}
+
+Result<bool> Life::write_marker(Deadline deadline) {
+  const bool kept = config_.outlives && !config_.shared && !config_.off && directory_.configured();
+  if (!kept || claimed_life_ == 0 || provider_->incarnation() != incarnation_) return false;
+  std::optional<DomainState> state = domain_->state();
+  if (!state || state->epoch != claimed_epoch_) return false;
+  const std::optional<std::string> text = encode_clean_marker({claimed_life_, incarnation_, *std::move(state)});
+  if (!text) return false;
+  RAGFS_PAUSE_POINT("close.before_marker");
+  const Deadline until = Deadline::earlier(deadline, call_deadline());
+  const CacheKey key = clean_marker_key(keys_.encoded_namespace(), claimed_life_);
+  const Result<void> put = provider_->put(key, {*text, {}}, {}, until);
+  RAGFS_PAUSE_POINT("close.after_marker");
+  if (!put) return std::unexpected(put.error());
+  return true;
+}
+
+// --- reporting ---
+
+void Life::say_why(std::string why) {
+  MutexLock lock(mutex_);
+  report_.why = std::move(why);
+}
+
+void Life::set_stage(LifeStage stage) {
+  MutexLock lock(mutex_);
+  report_.stage = stage;
+  changed_.notify_all();
+}
+
+LifeReport Life::report() const {
+  MutexLock lock(mutex_);
+  return report_;
+}
+
+uint64_t Life::life() const { return claimed_life_; }
+
+}  // namespace ragfs
