@@ -36,7 +36,7 @@ struct RunOptions {
 class OneLife {
  public:
   OneLife(const RunOptions& options, const std::shared_ptr<FileSystem>& backend,
-      const std::shared_ptr<CacheProvider>& provider) {
+          const std::shared_ptr<CacheProvider>& provider) {
     CachedMountConfig mount = options.mount;
     mount.enabled = mount.enabled && !options.life.off;
     life = std::make_unique<Life>(options.life, provider, PosixFiles::system(), *options.clock);

@@ -9,10 +9,9 @@
 
 namespace ragfs {
 
-inline constexpr std::array kToldInLives{Rule::kWitness,           Rule::kWitnessOrder,      Rule::kWitnessCacheOff,
-                                         Rule::kColdJoin,          Rule::kMarkerNamedByLife, Rule::kMarkerIncarnation,
-                                         Rule::kMarkerClock,       Rule::kMarkerRecords,     Rule::kMarkerMarks,
-                                         Rule::kCloseDrains,       Rule::kMarkerPromise,     Rule::kRestampIsFill,
-                                         Rule::kEpochOnIncarnation};
+inline constexpr std::array kToldInLives{Rule::kWitness,     Rule::kWitnessOrder,      Rule::kWitnessCacheOff,
+                                         Rule::kColdJoin,    Rule::kMarkerNamedByLife, Rule::kMarkerIncarnation,
+                                         Rule::kMarkerClock, Rule::kMarkerRecords,     Rule::kMarkerMarks,
+                                         Rule::kCloseDrains, Rule::kMarkerPromise,     Rule::kRestampIsFill};
 
 }  // namespace ragfs
