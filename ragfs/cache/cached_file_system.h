@@ -94,6 +94,8 @@ class CachedFileSystem final : public FileSystem {
   bool moved() const { return nested_ != nullptr && nested_->moved(); }
 
   // Reads (cached_reads.cc).
+  // Whether looking `path` up may wait for anything.
+  bool may_wait(const Context& ctx, PathView path) const;
   std::optional<CacheHit> find(const Context& ctx, const Target& target, ObjectKind kind);
   // As find() of a file, when its bytes are all that is wanted.
   std::optional<Bytes> find_payload(const Context& ctx, const Target& target);

@@ -81,6 +81,10 @@ std::optional<CacheHit> CachedFileSystem::revalidate(const Context& ctx, const T
   return hit;
 }
 
+bool CachedFileSystem::may_wait(const Context& ctx, PathView path) const {
+  return !domain_->provider().capabilities().zero_copy || ctx.bypass_cache || revalidate_ns_ != 0 || !serves(path);
+}
+
 template <typename T>
 Result<T> CachedFileSystem::coalesce(
     const Context& ctx, const Target& target, ObjectKind kind, InflightTable<T>& flights,
@@ -143,6 +147,7 @@ Result<FileContent> CachedFileSystem::read_through(const Context& ctx, const Tar
 }
 
 Result<Bytes> CachedFileSystem::read(const Context& ctx, PathView path, uint64_t offset, uint64_t size) {
+  if (ctx.only_cached && may_wait(ctx, path)) return fail(ErrorCode::would_block, {});
   if (!serves(path)) {
     counters_.add(CacheCounter::bypass);
     return backend_->read(ctx, path, offset, size);
@@ -160,6 +165,7 @@ Result<Bytes> CachedFileSystem::read(const Context& ctx, PathView path, uint64_t
       counters_.add(CacheCounter::negative_hit);
       return fail(ErrorCode::not_found, std::string(path.text()));
     }
+    if (ctx.only_cached) return fail(ErrorCode::would_block, {});
     counters_.add(CacheCounter::file_miss);
   }
   if (offset != 0 || size != 0) return backend_->read(ctx, path, offset, size);
@@ -276,9 +282,11 @@ CachedFileSystem::Known CachedFileSystem::stat_from_cache(const Context& ctx, Pa
 }
 
 Result<FileInfo> CachedFileSystem::stat(const Context& ctx, PathView path) {
+  if (ctx.only_cached && may_wait(ctx, path)) return fail(ErrorCode::would_block, {});
   FileInfo info;
   const Known known = stat_from_cache(ctx, path, info);
   if (known == Known::unknown) {
+    if (ctx.only_cached) return fail(ErrorCode::would_block, {});
     counters_.add(CacheCounter::stat_miss);
     return backend_->stat(ctx, path);
   }

@@ -37,7 +37,7 @@ class Validator {
   }
 
   void mounts() {
-    if (config_.mounts.empty()) {
+    if (config_.mounts.empty() && !config_.mounts_come_later) {
       wrong(kMounts, "is empty; name at least one, such as [{path: /, type: localfs, local_dir: ./data}]");
     }
     for (size_t i = 0; i < config_.mounts.size(); ++i) {

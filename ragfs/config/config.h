@@ -164,6 +164,7 @@ struct Config {
   std::string source;                        // the file; "" = made by a program
   std::map<std::string, FieldPlace> places;  // by field path, "storage.agfs.mounts[0].path"
   std::vector<std::string> warnings;
+  bool mounts_come_later = false;  // a program mounts by itself: none need to be named here
 
   // "FILE:LINE: FIELD" of a field path, as the operator knows it.
   std::string place(const std::string& field_path) const;

@@ -10,7 +10,7 @@
 
 namespace ragfs {
 
-Result<Config> parse_config(std::string_view text, const std::string& file) {
+Result<Config> parse_config(std::string_view text, const std::string& file, MountsNeeded mounts) {
   auto document = parse_document(text, file);
   if (!document) return std::unexpected(document.error());
   ParseReport report;
@@ -24,6 +24,7 @@ Result<Config> parse_config(std::string_view text, const std::string& file) {
                                                file));
   }
   Config config;
+  config.mounts_come_later = mounts == MountsNeeded::no;
   parse_section(config_section(), *document, "", &config, report);
   config.source = file;
   config.places = std::move(report.places);
@@ -36,10 +37,10 @@ Result<Config> parse_config(std::string_view text, const std::string& file) {
   return fail(ErrorCode::config, fmt::format("{}", fmt::join(report.errors, "\n")));
 }
 
-Result<Config> load_config(const std::string& file) {
+Result<Config> load_config(const std::string& file, MountsNeeded mounts) {
   auto text = read_config_text(file);
   if (!text) return std::unexpected(text.error());
-  return parse_config(*text, file);
+  return parse_config(*text, file, mounts);
 }
 
 }  // namespace ragfs

@@ -1,0 +1,315 @@
+// Start and end of a client, its mounts, and how a caller's path finds its mount.
+#include "python/client.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "python/lock_names.h"
+#include "python/plugins.h"
+#include "ragfs/cache/cached_file_system.h"
+#include "ragfs/fs/names.h"
+#include "ragfs/fs/stats_file_system.h"
+#include "ragfs/fs/utf8.h"
+
+namespace ragfs::python {
+namespace {
+
+constexpr const char* kGuardFile = "/backend_meta.json";
+constexpr int64_t kCloseTimeout_ms = 2'000;
+
+std::atomic<uint64_t>& fork_generation() {
+  static std::atomic<uint64_t> generation{0};
+  [[maybe_unused]] static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { fork_generation().fetch_add(1); });
+  return generation;
+}
+
+bool is_blank(char32_t code) {
+  return (code >= 0x09 && code <= 0x0d) || code == 0x20 || code == 0x85 || code == 0xa0 || code == 0x1680 ||
+         (code >= 0x2000 && code <= 0x200a) || code == 0x2028 || code == 0x2029 || code == 0x202f || code == 0x205f ||
+         code == 0x3000;
+}
+
+// Without Unicode blanks at both ends, as Rust's trim().
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty()) {
+    std::string_view rest = text;
+    if (!is_blank(take_code_point(rest))) break;
+    text = rest;
+  }
+  size_t end = 0;
+  for (std::string_view rest = text; !rest.empty();) {
+    const bool blank = is_blank(take_code_point(rest));
+    if (!blank) end = text.size() - rest.size();
+  }
+  return text.substr(0, end);
+}
+
+bool has_dot_dot(std::string_view text) {
+  for (size_t at = 0; at <= text.size();) {
+    const size_t slash = std::min(text.find('/', at), text.size());
+    if (text.substr(at, slash - at) == "..") return true;
+    at = slash + 1;
+  }
+  return false;
+}
+
+std::string real_directory(const std::string& dir) {
+  std::error_code error;
+  const auto real = std::filesystem::canonical(dir, error);
+  return error ? dir : real.string();
+}
+
+bool nested(const std::string& a, const std::string& b) {
+  const auto below = [](const std::string& outer, const std::string& inner) {
+    return inner.size() > outer.size() && inner.starts_with(outer) && (outer == "/" || inner[outer.size()] == '/');
+  };
+  return below(a, b) || below(b, a);
+}
+
+}  // namespace
+
+Client::Client(Options options)
+    : options_(std::move(options)),
+      table_(std::make_shared<MountTable>()),
+      locks_(std::make_unique<LockBook>(static_cast<int64_t>(options_.lock_expire_secs * 1000))),
+      generation_(fork_generation().load()) {}
+
+Client::~Client() { close(); }
+
+Answer<std::unique_ptr<Client>> Client::open(Options options) {
+  const auto not_built = [](const std::string& text) {
+    return raise("RuntimeError",
+                 "Failed to build RAGFS stack: configuration error: cache provider init failed: " + text);
+  };
+  std::unique_ptr<Client> client(new Client(std::move(options)));
+  const Options& chosen = client->options_;
+  if (!chosen.cache_on || chosen.config.cache.provider == "disabled") return client;
+  if (chosen.config.cache.provider == "dynamic") {
+    if (::dlopen(chosen.provider_library.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
+      return not_built(fmt::format("cache provider unavailable: failed to load dynamic provider {}: {}",
+                                   chosen.provider_library, ::dlerror()));
+    }
+    return not_built("provider libraries are not loaded by this build; name the provider embedded or redis");
+  }
+  std::vector<std::string> warnings;
+  auto cache = CacheLayer::open(chosen.config, warnings);
+  if (!cache) return not_built(cache.error().text());
+  client->cache_ = std::move(*cache);
+  client->cached_reads_ = true;
+  return client;
+}
+
+void Client::close() {
+  if (closed_.exchange(true)) return;
+  cached_reads_ = false;
+  if (cache_ == nullptr || fork_generation().load() != generation_) return;
+  cache_->set_on(false);
+  (void)cache_->close(Deadline::in_ms(kCloseTimeout_ms));
+}
+
+void Client::notice_fork() {
+  if (cache_ == nullptr || fork_generation().load(std::memory_order_relaxed) == generation_) return;
+  if (cached_reads_.exchange(false)) cache_->set_on(false);
+}
+
+Answer<void> Client::refuse(std::string_view text, const Error& error, bool writes) const {
+  const Mount* holder = nullptr;
+  const std::vector<Mount> mounts = table_->mounts();
+  for (const Mount& mount : mounts) {
+    const std::string& path = mount.path.text();
+    const bool within =
+        path == "/" || (text.starts_with(path) && (text.size() == path.size() || text[path.size()] == '/'));
+    if (within && (holder == nullptr || path.size() > holder->path.text().size())) holder = &mount;
+  }
+  if (holder == nullptr) {
+    return raise("AGFSMountPointNotFoundError", fmt::format("mount point not found: {}", text));
+  }
+  const size_t cut = holder->path.text() == "/" ? 0 : holder->path.text().size();
+  if (!writes) return raise("AGFSNotFoundError", fmt::format("not found: {}", text.substr(cut)));
+  const bool has_nul = text.find('\0') != std::string_view::npos;
+  (void)error;
+  return raise("AGFSPluginError", has_nul
+                                      ? "plugin error: failed to open file: file name contained an unexpected NUL byte"
+                                      : "plugin error: failed to open file: File name too long (os error 36)");
+}
+
+Answer<void> Client::locate(std::string_view raw, bool writes, Place& place) const {
+  const bool plain = PathView::is_normal(raw) && static_cast<unsigned char>(raw.back()) > 0x20 &&
+                     static_cast<unsigned char>(raw.back()) < 0x80;
+  if (plain) {
+    place.path = PathView::from_normal(raw);
+  } else {
+    std::string text(trimmed(raw));
+    if (has_dot_dot(text)) return raise("AGFSInvalidPathError", fmt::format("invalid path: {}", text));
+    if (!text.starts_with('/')) text.insert(0, "/");
+    if (text.size() > 1 && text.ends_with('/')) text.pop_back();
+    auto parsed = Path::parse(text);
+    if (!parsed) return refuse(text, parsed.error(), writes);
+    place.owned = parsed->text();
+    place.path = PathView::from_normal(place.owned);
+    if (text.starts_with("//")) {
+      auto root = table_->mount_of(PathView());
+      if (!root) return raise("AGFSMountPointNotFoundError", fmt::format("mount point not found: {}", text));
+      return raise("AGFSInvalidPathError", fmt::format("invalid path: {}", text));
+    }
+    auto mount = table_->mount_of(place.path);
+    if (mount) {
+      const std::string& at = mount->path.text();
+      if (at != "/" && text.starts_with(at) && text.substr(at.size()).starts_with("//")) {
+        return raise("AGFSInvalidPathError", fmt::format("invalid path: {}", text.substr(at.size())));
+      }
+    }
+  }
+  auto mount = table_->mount_of(place.path);
+  if (!mount) return std::unexpected(raised(mount.error(), "", Call::other));
+  place.mount = std::move(*mount);
+  if (writes && is_lock_file_name(place.path.name())) {
+    return raise("AGFSInvalidOperationError",
+                 fmt::format("invalid operation: lock files are kept by RAGFS itself: {}", place.within().text()));
+  }
+  return {};
+}
+
+Answer<std::shared_ptr<FileSystem>> Client::wrap(const std::string& type, const Path& path,
+                                                 const nlohmann::json& parameters,
+                                                 std::shared_ptr<FileSystem> backend) {
+  if (cache_ == nullptr || backend->traits().control) return backend;
+  MountConfig config;
+  config.path = path.text();
+  config.type = type;
+  const std::string root =
+      type == "localfs" ? real_directory(parameters["local_dir"].get<std::string>()) : std::string();
+  // Two mounts of directories that lie in each other would cache one file under two identities: neither is cached.
+  bool cached = true;
+  {
+    const MutexLock lock(mutex_);
+    for (const Wrapped& other : wrapped_) {
+      if (root.empty() || other.root.empty() || !nested(root, other.root)) continue;
+      cached = false;
+      static_cast<CachedFileSystem&>(*other.file_system).set_enabled(false);
+    }
+  }
+  auto wrapped = cache_->wrap(config, path, std::move(backend), cached, IdentityPlace());
+  if (!wrapped) return std::unexpected(raised(wrapped.error(), type, Call::other));
+  // It may have been mounted before, and its files changed since by another name.
+  if (auto done = cache_->invalidate(path); !done) {
+    cache_->unwrap(wrapped->get());
+    return std::unexpected(raised(done.error(), type, Call::other));
+  }
+  const MutexLock lock(mutex_);
+  wrapped_.push_back({path, root, *wrapped});
+  return std::move(*wrapped);
+}
+
+void Client::forget(const FileSystem* file_system) {
+  if (cache_ == nullptr) return;
+  std::shared_ptr<FileSystem> last;  // let go after the lock
+  {
+    const MutexLock lock(mutex_);
+    const auto at =
+        std::ranges::find_if(wrapped_, [&](const Wrapped& one) { return one.file_system.get() == file_system; });
+    if (at == wrapped_.end()) return;
+    last = std::move(at->file_system);
+    wrapped_.erase(at);
+  }
+  cache_->unwrap(last.get());
+}
+
+Answer<void> Client::mount(const std::string& type, const std::string& path, const nlohmann::json& parameters) {
+  const std::string_view text = trimmed(path);
+  if (has_dot_dot(text)) return raise("AGFSInvalidPathError", fmt::format("invalid path: {}", text));
+  const auto at = Path::parse(text);
+  if (!at) return std::unexpected(raised(at.error(), type, Call::other));
+  for (const Mount& other : table_->mounts()) {
+    if (other.path == *at) {
+      return raise("AGFSMountPointExistsError", fmt::format("mount point already exists: {}", at->text()));
+    }
+  }
+  auto backend = open_plugin(type, parameters);
+  if (!backend) return std::unexpected(raised(backend.error(), type, Call::other));
+  if (!(*backend)->traits().control) {
+    // What the original leaves at the root of each backend, to tell plain ones from encrypted ones.
+    const auto guard = Path::parse(kGuardFile);
+    auto made = (*backend)->create(Context(), *guard);
+    if (!made && made.error().code != ErrorCode::already_exists) {
+      return std::unexpected(raised(made.error(), type, Call::write));
+    }
+  }
+  auto wrapped = wrap(type, *at, parameters, std::move(*backend));
+  if (!wrapped) return std::unexpected(std::move(wrapped.error()));
+  const FileSystem* const inner = wrapped->get();
+  auto mounted = table_->mount(*at, std::make_shared<StatsFileSystem>(std::move(*wrapped)));
+  if (mounted) return {};
+  forget(inner);
+  return std::unexpected(raised(mounted.error(), type, Call::other));
+}
+
+Answer<void> Client::unmount(const std::string& path) {
+  const auto at = Path::parse(trimmed(path));
+  if (!at) return std::unexpected(raised(at.error(), "", Call::other));
+  auto removed = table_->unmount(*at);
+  if (!removed) return std::unexpected(raised(removed.error(), "", Call::other));
+  forget(&static_cast<StatsFileSystem&>(**removed).inner());
+  return {};
+}
+
+std::vector<std::pair<std::string, std::string>> Client::mounts() const {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const Mount& mount : table_->mounts()) {
+    out.emplace_back(mount.path.text(), mount.file_system->traits().type);
+  }
+  return out;
+}
+
+Answer<LockRequest> Client::lock_request(std::string_view path, bool tree) {
+  std::string text(trimmed(path));
+  while (text.size() > 1 && text.ends_with('/')) text.pop_back();
+  if (!text.starts_with('/')) return raise("ValueError", "pathlock request.path must be an absolute path");
+  Place place;
+  if (auto located = locate(text, false, place); !located) return std::unexpected(located.error());
+  const auto info = place.mount.file_system->stat(Context(), place.within());
+  const bool is_dir = info ? info->is_dir() : tree;
+  const std::string own(place.path.text());
+  return LockRequest{own, tree, is_dir ? directory_lock_path(own) : sidecar_lock_path(own)};
+}
+
+Answer<std::vector<MountStats>> Client::stats(const std::optional<std::string>& path) const {
+  std::vector<Mount> wanted;
+  if (path) {
+    Place place;
+    if (auto located = locate(*path, false, place); !located) return std::unexpected(located.error());
+    wanted.push_back(std::move(place.mount));
+  } else {
+    wanted = table_->mounts();
+  }
+  std::vector<MountStats> out;
+  for (const Mount& mount : wanted) {
+    const auto& counted = static_cast<const StatsFileSystem&>(*mount.file_system);
+    out.push_back({mount.path.text(), mount.file_system->traits().type, counted.stats().snapshot()});
+  }
+  return out;
+}
+
+bool Client::has_constant_modes(std::string_view path) const {
+  Place place;
+  return locate(path, false, place).has_value() && !place.mount.file_system->traits().control;
+}
+
+CacheReport Client::cache_report() const { return cache_ == nullptr ? CacheReport() : cache_->report(); }
+
+Answer<void> Client::invalidate(std::string_view path) {
+  Place place;
+  if (auto located = locate(path, false, place); !located) return located;
+  if (cache_ == nullptr) return {};
+  auto done = cache_->invalidate(place.path);
+  if (!done) return std::unexpected(raised(done.error(), place.plugin(), Call::other));
+  return {};
+}
+
+}  // namespace ragfs::python

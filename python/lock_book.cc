@@ -1,0 +1,385 @@
+#include "python/lock_book.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "python/lock_names.h"
+#include "ragfs/base/clock.h"
+#include "ragfs/base/path.h"
+
+namespace ragfs::python {
+namespace {
+
+constexpr int64_t kNsPerMs = 1'000'000;
+constexpr size_t kMaxAdopted = 1'024;
+
+bool is_below(std::string_view path, std::string_view dir) {
+  if (dir == "/") return path.size() > 1;
+  return path.size() > dir.size() && path.starts_with(dir) && path[dir.size()] == '/';
+}
+
+std::string_view parent_of(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == 0 ? std::string_view("/") : path.substr(0, slash);
+}
+
+std::string shown_lock_path(const std::string& lock_path, std::string_view path, bool tree) {
+  if (!lock_path.empty()) return lock_path;
+  return tree ? directory_lock_path(path) : sidecar_lock_path(path);
+}
+
+// Tree wins over exact of the same path; sorted by length, then path.
+std::vector<LockRequest> deduplicated(std::vector<LockRequest> requests) {
+  std::ranges::sort(requests, [](const LockRequest& a, const LockRequest& b) {
+    if (a.path.size() != b.path.size()) return a.path.size() < b.path.size();
+    return a.path != b.path ? a.path < b.path : a.tree > b.tree;
+  });
+  const auto same = std::ranges::unique(requests, {}, &LockRequest::path);
+  requests.erase(same.begin(), same.end());
+  return requests;
+}
+
+std::unexpected<Error> not_owned(std::string_view lease_ref) {
+  return fail(ErrorCode::invalid_argument, fmt::format("owned lease capability does not match ref '{}'", lease_ref));
+}
+
+std::unexpected<Error> lease_error(std::string text) {
+  return fail(ErrorCode::internal, "lock lease error: invalid lock request: " + std::move(text));
+}
+
+}  // namespace
+
+std::optional<LockConflict> LockBook::conflict(const LockRequest& request, std::string_view owner) {
+  const auto blocks = [&](const std::string& path, const Entry& entry) {
+    return LockConflict{shown_lock_path(entry.lock_path, path, entry.tree), entry.owner, entry.tree};
+  };
+  if (held_.empty()) return std::nullopt;
+  const auto own = held_.find(request.path);
+  if (own != held_.end()) {
+    for (const Entry& entry : own->second) {
+      if (entry.owner != owner) return blocks(own->first, entry);
+    }
+  }
+  for (std::string_view path = request.path; path != "/";) {
+    path = parent_of(path);
+    const auto above = held_.find(path);
+    if (above == held_.end()) continue;
+    for (const Entry& entry : above->second) {
+      if (entry.tree && entry.owner != owner) return blocks(above->first, entry);
+    }
+  }
+  if (!request.tree) return std::nullopt;
+  const int64_t began_ns = Clock::system().monotonic_ns();
+  ++counts_.descendant_scans;
+  std::optional<LockConflict> found;
+  const std::string prefix = request.path == "/" ? "/" : request.path + "/";
+  for (auto at = held_.lower_bound(prefix); !found && at != held_.end() && at->first.starts_with(prefix); ++at) {
+    if (!is_below(at->first, request.path)) continue;
+    for (const Entry& entry : at->second) {
+      if (entry.owner != owner) found = blocks(at->first, entry);
+    }
+  }
+  counts_.descendant_scan_ns += static_cast<uint64_t>(Clock::system().monotonic_ns() - began_ns);
+  return found;
+}
+
+std::optional<LockConflict> LockBook::conflict(const std::vector<LockRequest>& requests, std::string_view owner) {
+  for (const LockRequest& request : requests) {
+    if (auto found = conflict(request, owner)) return found;
+  }
+  return std::nullopt;
+}
+
+void LockBook::add(const std::vector<LockRequest>& requests, const std::string& owner) {
+  for (const LockRequest& request : requests) {
+    std::vector<Entry>& entries = held_[request.path];
+    const auto same = std::ranges::find_if(
+        entries, [&](const Entry& entry) { return entry.owner == owner && entry.tree == request.tree; });
+    if (same != entries.end()) {
+      ++same->count;
+    } else {
+      entries.push_back({owner, request.tree, 1, request.lock_path});
+    }
+  }
+}
+
+void LockBook::remove_one(const LockRequest& request, std::string_view owner) {
+  const auto at = held_.find(request.path);
+  if (at == held_.end()) return;
+  std::erase_if(at->second,
+                [&](Entry& entry) { return entry.owner == owner && entry.tree == request.tree && --entry.count == 0; });
+  if (at->second.empty()) held_.erase(at);
+}
+
+void LockBook::remove(const std::vector<LockRequest>& requests, std::string_view owner) {
+  for (const LockRequest& request : requests) remove_one(request, owner);
+  ++changes_;
+  changed_.notify_all();
+}
+
+int64_t LockBook::take_back_expired() {
+  const int64_t now_ns = Clock::system().monotonic_ns();
+  const int64_t lives_ns = 2 * expire_ms_ * kNsPerMs;
+  int64_t next_ns = now_ns + lives_ns;
+  for (auto at = leases_.begin(); at != leases_.end();) {
+    const int64_t ends_ns = at->second.refreshed_ns + lives_ns;
+    if (ends_ns > now_ns) {
+      next_ns = std::min(next_ns, ends_ns);
+      ++at;
+      continue;
+    }
+    remove(at->second.requests, at->second.owner_id);
+    ++counts_.stale_removed;
+    at = leases_.erase(at);
+  }
+  return next_ns;
+}
+
+Error LockBook::refuse(const LockConflict& conflict, int64_t timeout_ms) {
+  ++counts_.conflicts_total;
+  conflicts_.push_back(conflict);
+  if (conflicts_.size() > kMaxConflicts) conflicts_.pop_front();
+  return {ErrorCode::lock_conflict, fmt::format("lock acquire timed out after {}ms", timeout_ms)};
+}
+
+Result<void> LockBook::grant(const std::vector<LockRequest>& requests, const std::string& owner, int64_t timeout_ms) {
+  const Deadline deadline = Deadline::in_ms(timeout_ms);
+  while (true) {
+    const int64_t next_ns = leases_.empty() ? INT64_MAX : take_back_expired();
+    const auto blocked = conflict(requests, owner);
+    if (!blocked) break;
+    if (timeout_ms == 0 || deadline.expired()) return std::unexpected(refuse(*blocked, timeout_ms));
+    ++counts_.waiting;
+    (void)changed_.wait_until(mutex_, Deadline::earlier(deadline, Deadline::at_ns(next_ns)));
+    --counts_.waiting;
+  }
+  add(requests, owner);
+  return {};
+}
+
+Result<std::string> LockBook::owner_of(std::string_view owner_lease) {
+  if (leases_.size() >= kMaxLeases) return fail(ErrorCode::would_block, "too many path-lock leases");
+  if (owner_lease.empty()) return new_uuid();
+  const auto at = leases_.find(owner_lease);
+  if (at == leases_.end() || at->second.parked) {
+    return fail(ErrorCode::invalid_argument, fmt::format("unknown pathlock lease ref '{}'", owner_lease));
+  }
+  return at->second.owner_id;
+}
+
+LeaseRef LockBook::open_lease(const std::vector<LockRequest>& requests, const std::string& owner) {
+  LeaseRef ref;
+  ref.lease_ref = new_uuid();
+  ref.owner_id = owner;
+  ref.ownership_ref = new_uuid();
+  ref.covered = requests;
+  for (const LockRequest& request : requests) ref.lock_paths.push_back(request.lock_path);
+  leases_[ref.lease_ref] = {owner, ref.ownership_ref, requests, Clock::system().monotonic_ns(), false};
+  return ref;
+}
+
+Result<LeaseRef> LockBook::acquire(std::vector<LockRequest> requests, int64_t timeout_ms,
+                                   std::string_view owner_lease) {
+  requests = deduplicated(std::move(requests));
+  const MutexLock lock(mutex_);
+  auto owner = owner_of(owner_lease);
+  if (!owner) return std::unexpected(std::move(owner.error()));
+  if (auto granted = grant(requests, *owner, timeout_ms); !granted) return std::unexpected(std::move(granted.error()));
+  return open_lease(requests, *owner);
+}
+
+Result<std::optional<LeaseRef>> LockBook::try_acquire(const std::vector<LockRequest>& requests,
+                                                      std::string_view owner_lease) {
+  const std::vector<LockRequest> wanted = deduplicated(requests);
+  const MutexLock lock(mutex_);
+  auto owner = owner_of(owner_lease);
+  if (!owner) return std::unexpected(std::move(owner.error()));
+  (void)take_back_expired();
+  if (conflict(wanted, *owner)) return std::optional<LeaseRef>();
+  add(wanted, *owner);
+  return std::optional<LeaseRef>(open_lease(wanted, *owner));
+}
+
+Error LockBook::give_up(const std::vector<LockRequest>& requests, int64_t waited_ms) {
+  const MutexLock lock(mutex_);
+  const auto blocked = conflict(requests, "");
+  return refuse(blocked.value_or(LockConflict()), waited_ms);
+}
+
+Result<LockBook::Hold> LockBook::hold(std::vector<LockRequest> requests, int64_t timeout_ms) {
+  const MutexLock lock(mutex_);
+  std::string owner = fmt::format("operation-{}", ++next_operation_);
+  if (auto granted = grant(requests, owner, timeout_ms); !granted) return std::unexpected(std::move(granted.error()));
+  return Hold(this, std::move(owner), std::move(requests));
+}
+
+LockBook::Hold::Hold(Hold&& other) noexcept
+    : book_(std::exchange(other.book_, nullptr)),
+      owner_(std::move(other.owner_)),
+      requests_(std::move(other.requests_)) {}
+
+LockBook::Hold::~Hold() {
+  if (book_ == nullptr) return;
+  const MutexLock lock(book_->mutex_);
+  book_->remove(requests_, owner_);
+}
+
+Result<LockBook::Lease*> LockBook::owned(std::string_view lease_ref, std::string_view ownership_ref) {
+  (void)take_back_expired();
+  const auto at = leases_.find(lease_ref);
+  if (at == leases_.end() || at->second.parked || at->second.ownership_ref != ownership_ref) {
+    return not_owned(lease_ref);
+  }
+  return &at->second;
+}
+
+void LockBook::drop_lease(std::string_view lease_ref) {
+  const auto at = leases_.find(lease_ref);
+  if (at == leases_.end()) return;
+  remove(at->second.requests, at->second.owner_id);
+  leases_.erase(at);
+}
+
+Result<void> LockBook::release(std::string_view lease_ref, std::string_view ownership_ref) {
+  const MutexLock lock(mutex_);
+  auto lease = owned(lease_ref, ownership_ref);
+  if (!lease) return std::unexpected(std::move(lease.error()));
+  drop_lease(lease_ref);
+  return {};
+}
+
+Result<void> LockBook::release_selected(std::string_view lease_ref, std::string_view ownership_ref,
+                                        const std::vector<std::string>& lock_paths) {
+  const MutexLock lock(mutex_);
+  auto lease = owned(lease_ref, ownership_ref);
+  if (!lease) return std::unexpected(std::move(lease.error()));
+  std::vector<LockRequest> selected;
+  std::erase_if((*lease)->requests, [&](const LockRequest& request) {
+    const bool named = std::ranges::find(lock_paths, request.lock_path) != lock_paths.end();
+    if (named) selected.push_back(request);
+    return named;
+  });
+  remove(selected, (*lease)->owner_id);
+  return {};
+}
+
+Result<bool> LockBook::refresh(std::string_view lease_ref, std::string_view ownership_ref) {
+  const MutexLock lock(mutex_);
+  auto lease = owned(lease_ref, ownership_ref);
+  if (!lease) return std::unexpected(std::move(lease.error()));
+  (*lease)->refreshed_ns = Clock::system().monotonic_ns();
+  return true;
+}
+
+Result<LeaseRef> LockBook::show(std::string_view lease_ref, std::string_view ownership_ref) {
+  const MutexLock lock(mutex_);
+  auto lease = owned(lease_ref, ownership_ref);
+  if (!lease) return std::unexpected(std::move(lease.error()));
+  LeaseRef ref;
+  ref.lease_ref = lease_ref;
+  ref.owner_id = (*lease)->owner_id;
+  ref.covered = (*lease)->requests;
+  for (const LockRequest& request : ref.covered) ref.lock_paths.push_back(request.lock_path);
+  return ref;
+}
+
+Result<void> LockBook::hand_off(std::string_view lease_ref, std::string_view ownership_ref) {
+  const MutexLock lock(mutex_);
+  auto lease = owned(lease_ref, ownership_ref);
+  if (!lease) return std::unexpected(std::move(lease.error()));
+  (*lease)->parked = true;
+  (*lease)->refreshed_ns = Clock::system().monotonic_ns();
+  return {};
+}
+
+Result<LeaseRef> LockBook::adopt(std::string_view lease_ref, std::string_view owner_id,
+                                 const std::vector<std::string>& lock_paths) {
+  const MutexLock lock(mutex_);
+  (void)take_back_expired();
+  auto at = leases_.find(lease_ref);
+  if (at == leases_.end() || !at->second.parked) {  // a hand-over of an earlier version names the owner alone
+    at = std::ranges::find_if(leases_, [&](const auto& entry) {
+      return lease_ref.empty() && entry.second.parked && entry.second.owner_id == owner_id;
+    });
+  }
+  if (at == leases_.end()) {
+    const bool taken = std::ranges::find(adopted_, owner_id) != adopted_.end();
+    return fail(ErrorCode::lock_conflict,
+                taken
+                    ? fmt::format("handoff/adopt failed: pathlock handoff for owner '{}' was already adopted", owner_id)
+                    : fmt::format("handoff/adopt failed: no pathlock handoff for owner '{}'", owner_id));
+  }
+  Lease lease = at->second;
+  std::vector<std::string> known;
+  for (const LockRequest& request : lease.requests) known.push_back(request.lock_path);
+  std::vector<std::string> claimed = lock_paths;
+  std::ranges::sort(known);
+  std::ranges::sort(claimed);
+  if (lease.owner_id != owner_id || known != claimed) {
+    return fail(ErrorCode::lock_conflict,
+                fmt::format("handoff/adopt failed: pathlock handoff for owner '{}' does not match", owner_id));
+  }
+  leases_.erase(at);
+  adopted_.emplace_back(owner_id);
+  if (adopted_.size() > kMaxAdopted) adopted_.pop_front();
+  return open_lease(lease.requests, lease.owner_id);
+}
+
+Result<void> LockBook::check_covers(std::string_view lease_ref, const std::vector<LockRequest>& requests) {
+  const MutexLock lock(mutex_);
+  (void)take_back_expired();
+  const auto at = leases_.find(lease_ref);
+  if (at == leases_.end() || at->second.parked) {
+    return lease_error(fmt::format("unknown pathlock lease ref '{}'", lease_ref));
+  }
+  const auto covers = [](const LockRequest& have, const LockRequest& want) {
+    if (have.tree) return have.path == want.path || is_below(want.path, have.path);
+    return !want.tree && have.path == want.path;
+  };
+  for (const LockRequest& want : requests) {
+    const bool covered =
+        std::ranges::any_of(at->second.requests, [&](const LockRequest& have) { return covers(have, want); });
+    if (!covered) {
+      return lease_error(fmt::format("pathlock lease ref '{}' does not cover the requested operation", lease_ref));
+    }
+  }
+  at->second.refreshed_ns = Clock::system().monotonic_ns();  // who works under a lease lives
+  return {};
+}
+
+bool LockBook::is_locked(std::string_view path) {
+  const MutexLock lock(mutex_);
+  (void)take_back_expired();
+  return conflict({std::string(path), false, ""}, "").has_value();
+}
+
+LockReport LockBook::report() {
+  const MutexLock lock(mutex_);
+  (void)take_back_expired();
+  LockReport report = counts_;
+  report.active = leases_.size();
+  report.conflicts.assign(conflicts_.begin(), conflicts_.end());
+  return report;
+}
+
+uint64_t LockBook::changes() {
+  const MutexLock lock(mutex_);
+  return changes_;
+}
+
+void LockBook::wait_for_change(uint64_t seen, Deadline deadline) {
+  const MutexLock lock(mutex_);
+  while (changes_ == seen) {
+    if (!changed_.wait_until(mutex_, deadline)) return;
+  }
+}
+
+void LockBook::wake() {
+  const MutexLock lock(mutex_);
+  ++changes_;
+  changed_.notify_all();
+}
+
+}  // namespace ragfs::python

@@ -1,0 +1,38 @@
+// Options: what a client is made with: the sections that OpenViking passes, its ov.conf, and our own file.
+//
+// What OpenViking's own models would reject (provider "embedded", sizes, `shared` path locks) comes from the YAML file
+// that the environment variable RAGFS_CONFIG names. Not for: mounts, which are made by calls.
+// Thread-safety: values and pure functions.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "python/answer.h"
+#include "ragfs/config/config.h"
+
+namespace ragfs::python {
+
+struct Options {
+  std::string service_name;
+  bool cache_on = false;
+  Config config;                 // its cache section is what counts
+  std::string provider_library;  // provider `dynamic`: the shared library
+  std::string lock_provider = "filesystem";
+  double lock_expire_secs = 30.0;       // a lease that is not refreshed for twice as long is taken back
+  double lock_timeout_secs = 0.0;       // how long an operation waits for its lock
+  bool locks_shared = false;            // keep lock files, for other processes that work on the same tree
+  std::optional<std::string> root_key;  // 32 bytes: mounts are encrypted
+  uint8_t key_provider = 0;
+  std::optional<std::string> git_backend;  // what health() says
+  bool git_enabled = false;
+};
+
+// `config` is null when none was given; "" = no path. Errors: ValueError, RuntimeError, TypeError in the original's
+// words.
+Answer<Options> parse_options(const std::string& config_path, const nlohmann::json& config,
+                              const std::string& git_config_path);
+
+}  // namespace ragfs::python
