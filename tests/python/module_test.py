@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The module ragfs_python against answers that were recorded of the original (oracle.py), cache off and on.
 
-Where the answers may differ: original_wrong.json (the original is wrong) and allowed.json (choices of this project), each
-row with our exact answer and its reason. Anything else fails.
+Where the answers may differ: original_wrong.json (the original is wrong) and allowed.json (choices of this project),
+each row with our exact answer and its reason. Anything else fails.
 """
 # Builds first: ragfs_python
 
