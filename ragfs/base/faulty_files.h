@@ -164,6 +164,14 @@ class FaultyFiles final : public PosixFiles {
     if (const Hit hit = meet("fsync", path_of(fd)); hit.error != 0) return hit.error;
     return real_.fsync(fd);
   }
+  int syncfs(int fd) override {
+    if (const Hit hit = meet("syncfs", path_of(fd)); hit.error != 0) return hit.error;
+    return real_.syncfs(fd);
+  }
+  int fstatvfs(int fd, struct statvfs* out) override {
+    if (const Hit hit = meet("fstatvfs", path_of(fd)); hit.error != 0) return hit.error;
+    return real_.fstatvfs(fd, out);
+  }
   int try_lock(int fd, struct flock* lock) override {
     if (const Hit hit = meet("try_lock", path_of(fd)); hit.error != 0) return hit.error;
     return real_.try_lock(fd, lock);

@@ -64,6 +64,8 @@ class SystemFiles final : public PosixFiles {
   int fchown(int fd, uid_t user, gid_t group) override { return negated(::fchown(fd, user, group)); }
   int fdatasync(int fd) override { return negated(::fdatasync(fd)); }
   int fsync(int fd) override { return negated(::fsync(fd)); }
+  int syncfs(int fd) override { return negated(::syncfs(fd)); }
+  int fstatvfs(int fd, struct statvfs* out) override { return negated(::fstatvfs(fd, out)); }
   int try_lock(int fd, struct flock* lock) override { return negated(::fcntl(fd, F_OFD_SETLK, lock)); }
 
   int mkdirat(int dir_fd, const char* path, mode_t mode) override { return negated(::mkdirat(dir_fd, path, mode)); }

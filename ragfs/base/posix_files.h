@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/types.h>
 
 #include <cstddef>
@@ -48,6 +49,9 @@ class PosixFiles {
   virtual int fchown(int fd, uid_t user, gid_t group) = 0;
   virtual int fdatasync(int fd) = 0;
   virtual int fsync(int fd) = 0;
+  // All of the file system that holds `fd`.
+  virtual int syncfs(int fd) = 0;
+  virtual int fstatvfs(int fd, struct statvfs* out) = 0;
   // F_OFD_SETLK: never waits.
   virtual int try_lock(int fd, struct flock* lock) = 0;
 

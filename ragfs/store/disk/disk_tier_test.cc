@@ -1,0 +1,356 @@
+#include "ragfs/store/disk/disk_tier.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "ragfs/base/faulty_files.h"
+#include "ragfs/base/pause_point.h"
+
+namespace ragfs {
+namespace {
+
+using Fault = FaultyFiles::Fault;
+
+class DiskTierTest : public testing::Test {
+ protected:
+  DiskTierTest() {
+    std::string name = testing::TempDir() + "disk_tier_XXXXXX";
+    directory_ = ::mkdtemp(name.data());
+  }
+  ~DiskTierTest() override {
+    tier_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+
+  DiskTierConfig config() const {
+    return {.directory = directory_, .capacity_bytes = 16 << 20, .bucket_bytes = 1 << 20, .min_free_bytes = 0};
+  }
+  Result<void> start(DiskTierConfig with) {
+    auto opened = DiskTier::open(std::move(with),
+                                 {.log = [this](std::string_view line) {
+                                   const MutexLock lock(log_mutex_);
+                                   lines_.emplace_back(line);
+                                 }},
+                                 files_);
+    if (!opened) return std::unexpected(opened.error());
+    tier_ = std::move(*opened);
+    tier_->wait_recovered(Deadline::in_ms(20'000));
+    generation_ = tier_->first_generation();
+    return {};
+  }
+  void start() { ASSERT_TRUE(start(config()).has_value()); }
+  void restart() {
+    tier_->close(Deadline::in_ms(5'000));
+    tier_.reset();
+    start();
+  }
+  DiskRecord record(const std::string& key, const std::string& value) {
+    return {.hash = hash64(key), .key = key, .generation = ++generation_, .value = Bytes::copy(value)};
+  }
+  Result<void> write(const std::vector<DiskRecord>& records) {
+    return tier_->write(records, [](const DiskRecord&) { return true; });
+  }
+  std::optional<std::string> read(const std::string& key) {
+    const auto hit = tier_->read(key, hash64(key), Deadline::in_ms(10'000));
+    return hit ? std::optional(hit->value.str()) : std::nullopt;
+  }
+  bool erase(const std::string& key) { return tier_->erase(hash64(key), generation_, Deadline::in_ms(10'000)); }
+  std::string only_file(std::string_view ending) {
+    std::string found;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
+      if (entry.path().string().ends_with(ending)) found = entry.path().string();
+    }
+    return found;
+  }
+  bool logged(std::string_view part) {
+    const MutexLock lock(log_mutex_);
+    return std::any_of(lines_.begin(), lines_.end(), [&](const auto& l) { return l.find(part) != l.npos; });
+  }
+
+  std::string directory_;
+  FaultyFiles files_;
+  std::unique_ptr<DiskTier> tier_;
+  uint64_t generation_ = 0;
+  Mutex log_mutex_;
+  std::vector<std::string> lines_ RAGFS_GUARDED_BY(log_mutex_);
+};
+
+TEST_F(DiskTierTest, WhatWasWrittenIsRead) {
+  start();
+  std::vector<DiskRecord> records;
+  std::map<std::string, std::string> expected;
+  for (const size_t size : {0, 1, 100, 900, 4055, 4056, 4057, 8192, 70'000, 300'000}) {
+    const std::string key = fmt::format("file:{}", size);
+    expected[key] = std::string(size, static_cast<char>('a' + size % 26));
+    records.push_back(record(key, expected[key]));
+  }
+  ASSERT_TRUE(write(records).has_value());
+  for (const auto& [key, value] : expected) EXPECT_EQ(read(key), value) << key;
+  EXPECT_EQ(read("absent"), std::nullopt);
+}
+
+TEST_F(DiskTierTest, AnOrderlyRestartKeepsEverythingAndTheIncarnation) {
+  start();
+  ASSERT_TRUE(write({record("a", "1"), record("b", "2")}).has_value());
+  const Hash128 incarnation = tier_->owner().incarnation;
+  restart();
+  EXPECT_TRUE(tier_->was_clean());
+  EXPECT_EQ(tier_->owner().incarnation, incarnation);
+  EXPECT_EQ(read("a"), "1");
+  EXPECT_EQ(read("b"), "2");
+}
+
+TEST_F(DiskTierTest, RemovedAndReplacedObjectsStayAwayAfterARestart) {
+  start();
+  ASSERT_TRUE(write({record("gone", "old"), record("new", "old")}).has_value());
+  EXPECT_TRUE(erase("gone"));
+  EXPECT_TRUE(erase("new"));
+  ASSERT_TRUE(write({record("new", "now")}).has_value());
+  restart();
+  EXPECT_EQ(read("gone"), std::nullopt);
+  EXPECT_EQ(read("new"), "now");
+}
+
+TEST_F(DiskTierTest, ARecordThatIsRefusedAtTheEndIsNotServed) {
+  start();
+  const std::vector<DiskRecord> records = {record("replaced", "old"), record("kept", "v")};
+  ASSERT_TRUE(tier_->write(records, [](const DiskRecord& r) { return r.key != "replaced"; }).has_value());
+  EXPECT_EQ(read("replaced"), std::nullopt);
+  EXPECT_EQ(read("kept"), "v");
+}
+
+TEST_F(DiskTierTest, ExpiredObjectsMissAfterARestartToo) {
+  ManualClock clock(int64_t{1'700'000'000} * 1'000'000'000);
+  DiskTierConfig with = config();
+  with.clock = &clock;
+  ASSERT_TRUE(start(with).has_value());
+  DiskRecord short_lived = record("k", "v");
+  short_lived.expires_at_ms = clock.wall_ns() / 1'000'000 + 1'000;
+  ASSERT_TRUE(write({short_lived}).has_value());
+  EXPECT_EQ(read("k"), "v");
+  tier_->close(Deadline::in_ms(5'000));
+  tier_.reset();
+  clock.advance_ms(1'001);
+  ASSERT_TRUE(start(with).has_value());
+  EXPECT_EQ(read("k"), std::nullopt);
+}
+
+TEST_F(DiskTierTest, EvictionKeepsTheBudgetAndTheNewest) {
+  DiskTierConfig with = config();
+  with.capacity_bytes = 4 << 20;
+  ASSERT_TRUE(start(with).has_value());
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(write({record(fmt::format("k{}", i), std::string(900'000, 'x'))}).has_value()) << i;
+    EXPECT_LE(tier_->used_bytes(), with.capacity_bytes);
+  }
+  EXPECT_EQ(read("k0"), std::nullopt);
+  EXPECT_TRUE(read("k19").has_value());
+  EXPECT_GT(tier_->count(DiskCounter::buckets_evicted), 0u);
+}
+
+// The tests below damage the directory between two lives or fail the calls of one.
+
+TEST_F(DiskTierTest, AFlippedByteAnywhereIsNeverServed) {
+  start();
+  std::map<std::string, std::string> expected;
+  std::vector<DiskRecord> records;
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 40; ++i) {
+    std::string value(random() % 3000, '\0');
+    for (char& c : value) c = static_cast<char>(random());
+    const std::string key = fmt::format("k{}", i);
+    expected[key] = value;
+    records.push_back(record(key, value));
+  }
+  ASSERT_TRUE(write(records).has_value());
+  ASSERT_TRUE(erase("k3"));
+  tier_->close(Deadline::in_ms(5'000));
+  tier_.reset();
+  for (const char* ending : {".data", ".meta", "TOMBSTONES", "OWNER"}) {
+    const std::string path = only_file(ending);
+    std::ifstream in(path, std::ios::binary);
+    const std::string good((std::istreambuf_iterator<char>(in)), {});
+    for (int round = 0; round < 12; ++round) {
+      const std::string aside = directory_ + "_aside";
+      std::filesystem::copy(directory_, aside);
+      std::string bad = good;
+      bad[random() % bad.size()] ^= static_cast<char>(1 + random() % 255);
+      std::ofstream(path, std::ios::binary).write(bad.data(), static_cast<std::streamsize>(bad.size()));
+      if (start(config()).has_value()) {
+        for (const auto& [key, value] : expected) {
+          const auto got = read(key);
+          EXPECT_TRUE(!got || (*got == value && key != "k3")) << ending << " " << key;
+        }
+      }
+      tier_.reset();
+      std::filesystem::remove_all(directory_);
+      std::filesystem::rename(aside, directory_);
+    }
+  }
+}
+
+TEST_F(DiskTierTest, TruncatedAndSwappedFilesAreSetAsideNotDeleted) {
+  start();
+  ASSERT_TRUE(write({record("a", std::string(5'000, 'a'))}).has_value());
+  tier_->close(Deadline::in_ms(5'000));
+  tier_.reset();
+  std::filesystem::resize_file(only_file(".data"), 4096);
+  start();
+  EXPECT_EQ(read("a"), std::nullopt);
+  EXPECT_EQ(tier_->count(DiskCounter::quarantined_buckets), 1u);
+  EXPECT_FALSE(only_file(".data.bad").empty());
+}
+
+TEST_F(DiskTierTest, OrphansOfAnInterruptedWriteAreRemoved) {
+  start();
+  files_.add(Fault("renameat2", ENOSPC).on(".meta"));
+  files_.add(Fault("unlinkat", EPERM).times(3));
+  EXPECT_FALSE(write({record("a", "1")}).has_value());
+  EXPECT_FALSE(only_file(".data").empty());
+  restart();
+  EXPECT_EQ(read("a"), std::nullopt);
+  EXPECT_TRUE(only_file(".data").empty());
+  EXPECT_GT(tier_->count(DiskCounter::orphans_removed), 0u);
+}
+
+TEST_F(DiskTierTest, ATransientErrorInRecoveryDeletesNothing) {
+  start();
+  ASSERT_TRUE(write({record("a", "1")}).has_value());
+  tier_->close(Deadline::in_ms(5'000));
+  tier_.reset();
+  files_.add(Fault("openat", EMFILE).on(".meta"));
+  start();
+  EXPECT_EQ(read("a"), std::nullopt);
+  EXPECT_EQ(tier_->count(DiskCounter::recovery_skipped), 1u);
+  restart();
+  EXPECT_EQ(read("a"), "1");
+}
+
+TEST_F(DiskTierTest, ErrorsOfOneFileOrOfThisProcessNeverFence) {
+  start();
+  ASSERT_TRUE(write({record("a", "1")}).has_value());
+  for (const int error : {ENOSPC, EDQUOT, EMFILE, ENOMEM, EFBIG}) {
+    for (const char* call : {"pwrite", "fdatasync", "fsync", "renameat2", "openat"}) {
+      files_.add(Fault(call, error));
+      EXPECT_FALSE(write({record("b", "2")}).has_value()) << call << " " << error;
+      files_.clear();
+      EXPECT_EQ(read("b"), std::nullopt);
+    }
+  }
+  for (const int error : {EINTR, EMFILE, ENOMEM}) {
+    files_.add(Fault("pread", error));
+    EXPECT_EQ(read("a"), error == EINTR ? std::optional<std::string>("1") : std::nullopt);
+    files_.clear();
+  }
+  EXPECT_FALSE(tier_->fence().fenced());
+  EXPECT_EQ(read("a"), "1");
+  ASSERT_TRUE(write({record("b", "2")}).has_value());
+  EXPECT_EQ(read("b"), "2");
+}
+
+TEST_F(DiskTierTest, ShortReadsAndWritesAreLogicalErrors) {
+  start();
+  files_.add(Fault("pwrite").at_most(100).times(-1));
+  EXPECT_FALSE(write({record("a", std::string(9'000, 'a'))}).has_value());
+  files_.clear();
+  ASSERT_TRUE(write({record("b", "2")}).has_value());
+  files_.add(Fault("pread").at_most(10));
+  EXPECT_EQ(read("b"), std::nullopt);
+  EXPECT_EQ(tier_->count(DiskCounter::short_reads), 1u);
+  EXPECT_FALSE(tier_->fence().fenced());
+}
+
+TEST_F(DiskTierTest, AVanishedFileIsAMiss) {
+  start();
+  ASSERT_TRUE(write({record("a", "1")}).has_value());
+  std::filesystem::remove(only_file(".data"));
+  EXPECT_EQ(read("a"), std::nullopt);
+  EXPECT_EQ(tier_->count(DiskCounter::vanished_files), 1u);
+  EXPECT_FALSE(tier_->fence().fenced());
+}
+
+TEST_F(DiskTierTest, ReadOnlyFilesystemFencesAndAfterItNoCallIsMade) {
+  start();
+  ASSERT_TRUE(write({record("a", "1")}).has_value());
+  EXPECT_EQ(read("a"), "1");
+  files_.add(Fault("pwrite", EROFS));
+  EXPECT_FALSE(write({record("b", "2")}).has_value());
+  EXPECT_TRUE(tier_->fence().fenced());
+  EXPECT_TRUE(logged("action=disk_fenced"));
+  tier_->release();
+  files_.reset_calls();
+  EXPECT_EQ(read("a"), std::nullopt);
+  EXPECT_FALSE(write({record("c", "3")}).has_value());
+  EXPECT_EQ(files_.all_calls(), 0);
+}
+
+TEST_F(DiskTierTest, DirectIoThatIsRefusedFallsBackOnceWithoutAFence) {
+  start();
+  files_.add(Fault("openat", EINVAL).on(".data"));
+  ASSERT_TRUE(write({record("a", "1")}).has_value());
+  EXPECT_EQ(read("a"), "1");
+  EXPECT_EQ(tier_->count(DiskCounter::direct_fallbacks), 1u);
+  EXPECT_FALSE(tier_->fence().fenced());
+}
+
+TEST_F(DiskTierTest, AHungReadLeavesItsCallerAndSuspendsTheDirectory) {
+  DiskTierConfig with = config();
+  with.hang_timeout_ms = 1;
+  ASSERT_TRUE(start(with).has_value());
+  ASSERT_TRUE(write({record("a", "1")}).has_value());
+  const auto hung = PausePoints::arm("hung_disk");
+  files_.add(Fault("pread").run([] { PausePoints::reach("hung_disk"); }));
+  EXPECT_FALSE(tier_->read("a", hash64(std::string_view("a")), Deadline::in_ms(30)).has_value());
+  ASSERT_TRUE(hung->wait_for_arrival());
+  const Deadline soon = Deadline::in_ms(20'000);
+  while (!tier_->watch() && !soon.expired()) {
+  }
+  EXPECT_EQ(tier_->state(), DiskState::suspended);
+  EXPECT_EQ(read("a"), std::nullopt);
+  EXPECT_EQ(tier_->count(DiskCounter::reads_skipped), 1u);
+  hung->release();
+  while (tier_->watch() && !soon.expired()) {
+  }
+  EXPECT_EQ(read("a"), "1");
+}
+
+TEST_F(DiskTierTest, BadDirectoriesAreRefusedWithAReason) {
+  const auto reason = [&](const std::string& path) {
+    DiskTierConfig with = config();
+    with.directory = path;
+    const auto opened = start(with);
+    return opened ? std::string() : opened.error().text();
+  };
+  EXPECT_NE(reason(directory_ + "/missing").find("opening the directory"), std::string::npos);
+  std::ofstream(directory_ + "/file") << "x";
+  EXPECT_NE(reason(directory_ + "/file").find("opening the directory"), std::string::npos);
+  EXPECT_NE(reason(directory_).find("not RAGFS's"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::exists(directory_ + "/file"));
+  std::filesystem::remove(directory_ + "/file");
+  start();
+  const auto second = DiskTier::open(config(), {}, files_);
+  ASSERT_FALSE(second.has_value());
+  EXPECT_NE(second.error().text().find("in use by another process"), std::string::npos);
+}
+
+TEST_F(DiskTierTest, ALifeThatWasNotClosedBeginsAnotherIncarnation) {
+  start();
+  const Hash128 incarnation = tier_->owner().incarnation;
+  ASSERT_TRUE(write({record("a", "1")}).has_value());
+  const std::string aside = directory_ + "_crash";
+  std::filesystem::copy(directory_, aside);  // as kill -9 leaves it
+  tier_.reset();
+  std::filesystem::remove_all(directory_);
+  std::filesystem::rename(aside, directory_);
+  start();
+  EXPECT_FALSE(tier_->owner().incarnation == incarnation);
+  EXPECT_EQ(read("a"), "1");
+}
+
+}  // namespace
+}  // namespace ragfs
