@@ -51,8 +51,8 @@ struct RecordInfo {
 constexpr size_t record_bytes(size_t key_bytes, size_t value_bytes) {
   return sizeof(RecordHeader) + key_bytes + value_bytes;
 }
-// Where a record of `bytes` goes when the file is filled up to `at`: behind it on the next multiple of 8 if it then ends
-// in the same block, else on the next block. So a record of up to one block is read with one block.
+// Where a record of `bytes` goes when the file is filled up to `at`: behind it on the next multiple of 8 if it then
+// ends in the same block, else on the next block. So a record of up to one block is read with one block.
 constexpr uint64_t place_record(uint64_t at, size_t bytes) {
   const uint64_t start = round_up(at, 8);
   const uint64_t room = round_up(start, kBlockBytes) - start;
@@ -141,11 +141,11 @@ DecodedTombstones decode_tombstones(std::string_view bytes, const Hash128& store
 struct OwnerRecord {
   uint32_t magic = 0;
   uint32_t version = 0;
-  Hash128 store;             // random, made with the directory
-  Hash128 incarnation;       // goes on from life to life while nothing acknowledged can be gone
+  Hash128 store;              // random, made with the directory
+  Hash128 incarnation;        // goes on from life to life while nothing acknowledged can be gone
   uint64_t start_number = 0;  // lives so far; the high bits of this life's generations
-  uint64_t boot_hash = 0;    // of the machine's boot id
-  uint32_t clean = 0;        // 1 after an orderly close
+  uint64_t boot_hash = 0;     // of the machine's boot id
+  uint32_t clean = 0;         // 1 after an orderly close
   uint32_t reserved = 0;
   uint64_t checksum = 0;
 };

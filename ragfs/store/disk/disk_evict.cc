@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ragfs/base/pause_point.h"
+#include "ragfs/store/disk/aligned_buffer.h"
 #include "ragfs/store/disk/disk_tier.h"
 
 namespace ragfs {
@@ -67,14 +68,56 @@ void DiskTier::evict_loop() {
     }
     while (buckets_->count() > config_.most_buckets && usable() && evict_oldest()) {
     }
-    if (tombstones_->records() > config_.most_tombstones && !recovering_.load()) {
-      tombstones_->request_compaction(buckets_->oldest_generation());
-      if (tombstones_->records() > 2 * config_.most_tombstones) evict_oldest();
-    }
+    if (tombstones_->records() > config_.most_tombstones) compact_log();
     const MutexLock lock(mutex_);
     ++evictions_done_;
     changed_.notify_all();
   }
+}
+
+void DiskTier::compact_log() {
+  if (has_strays_.load()) retry_strays();
+  if (has_strays_.load() || recovering_.load()) return;
+  // Writers first: a bucket that leaves them is among the buckets by then.
+  const uint64_t of_writers = deaths_.oldest_generation();
+  tombstones_->request_compaction(std::min(of_writers, buckets_->oldest_generation()));
+  // Buckets that are old keep tombstones alive: they go, so that the log stays within twice its bound.
+  if (tombstones_->records() > 2 * config_.most_tombstones) evict_oldest();
+}
+
+void DiskTier::note_stray(uint32_t id) {
+  add(DiskCounter::strays);
+  const MutexLock lock(mutex_);
+  strays_.push_back(id);
+  has_strays_.store(true);
+}
+
+// The log has grown for their sake: they go now. Where even that fails, the directory is given up before the log
+// outgrows it.
+void DiskTier::retry_strays() {
+  std::vector<uint32_t> strays;
+  {
+    const MutexLock lock(mutex_);
+    strays.swap(strays_);
+  }
+  std::vector<uint32_t> left;
+  int result = 0;
+  for (const uint32_t id : strays) {
+    const int unlinked = io_->unlink(bucket_meta_name(id));
+    if (unlinked < 0 && unlinked != -ENOENT) {
+      result = unlinked;
+      left.push_back(id);
+    } else {
+      io_->unlink(bucket_data_name(id));
+    }
+  }
+  if (result == 0) result = io_->fsync_directory();
+  if (result < 0 && tombstones_->records() > 4 * config_.most_tombstones) {
+    fence_->fence("buckets that cannot be removed", DiskOp::unlink, -result);
+  }
+  const MutexLock lock(mutex_);
+  strays_.insert(strays_.end(), left.begin(), left.end());
+  has_strays_.store(!strays_.empty() || result < 0);
 }
 
 int DiskTier::read_meta(uint32_t id, std::optional<BucketMeta>& meta) {
@@ -101,6 +144,37 @@ bool DiskTier::remove_quarantined() {
   return true;
 }
 
+// Records of the bucket that were hit since they were written, up to a quarter of a bucket, hottest use of the disk's
+// time: they would be the next misses.
+std::vector<DiskRecord> DiskTier::read_hot(const Bucket& bucket, const BucketMeta& meta) {
+  std::vector<DiskRecord> hot;
+  uint64_t bytes = 0;
+  int result = 0;
+  const std::shared_ptr<OwnedFd> fd = buckets_->descriptor(bucket, result);
+  if (fd == nullptr) return hot;
+  const std::string name = bucket_data_name(bucket.id);
+  for (const MetaEntry& entry : meta.entries) {
+    const auto found = index_.peek(entry.hash);
+    if (!found || found->bucket != bucket.id || found->hits == 0) continue;
+    bytes += entry.size;
+    if (bytes > config_.bucket_bytes / 4 || !usable()) break;
+    const uint64_t start = entry.offset / kBlockBytes * kBlockBytes;
+    AlignedBuffer buffer(entry.offset + entry.size - start);
+    const ssize_t got = io_->read(fd->get(), buffer.data(), buffer.capacity(), start, name);
+    const size_t at = entry.offset - start;
+    if (got < static_cast<ssize_t>(at + entry.size)) continue;
+    const auto record = decode_record({buffer.data() + at, entry.size});
+    if (!record || record->info.generation != entry.generation) continue;
+    hot.push_back({.hash = entry.hash,
+                   .key = std::string(record->key),
+                   .generation = entry.generation,
+                   .expires_at_ms = record->info.expires_at_ms,
+                   .flags = record->info.flags,
+                   .value = Bytes::copy(record->value)});
+  }
+  return hot;
+}
+
 bool DiskTier::evict_oldest() {
   if (remove_quarantined()) return true;
   const std::shared_ptr<Bucket> bucket = buckets_->oldest();
@@ -108,27 +182,37 @@ bool DiskTier::evict_oldest() {
   RAGFS_PAUSE_POINT("disk.evict");
   std::optional<BucketMeta> meta;
   read_meta(bucket->id, meta);
-  if (meta) {
-    std::vector<DiskEntry> dropped;
-    for (const MetaEntry& entry : meta->entries) {
-      const auto found = index_.peek(entry.hash);
-      if (found && found->bucket == bucket->id && index_.erase_in(entry.hash, bucket->id)) dropped.push_back(*found);
+  std::vector<DiskRecord> hot;
+  const uint64_t ticket = events_.before_keeping ? events_.before_keeping() : 0;
+  if (meta && events_.keep) hot = read_hot(*bucket, *meta);
+  take_out(*bucket, meta ? &*meta : nullptr);
+  add(DiskCounter::records_reinserted, hot.size());
+  for (DiskRecord& record : hot) events_.keep(std::move(record), ticket);
+  return true;
+}
+
+// First the meta for good, then the index: as long as a restart could find a copy, the index knows it, and a removal is
+// logged. Then the data, which without a meta is no object.
+void DiskTier::take_out(const Bucket& bucket, const BucketMeta* meta) {
+  int result = io_->unlink(bucket_meta_name(bucket.id));
+  if (result == -ENOENT) result = 0;
+  if (result == 0) result = io_->fsync_directory();
+  if (result < 0) {
+    note_stray(bucket.id);
+    if (usable()) {
+      log(fmt::format("action=disk_evict_failed dir={} bucket={:08x} errno={}", config_.directory, bucket.id,
+                      errno_name(-result)));
     }
-    add(DiskCounter::records_evicted, dropped.size());
-    if (!dropped.empty() && events_.on_dropped) events_.on_dropped(dropped);
   }
-  bucket->gone.store(true);
-  // The meta first: without it the data is an orphan, never an object.
-  int result = io_->unlink(bucket_meta_name(bucket->id));
   RAGFS_PAUSE_POINT("disk.evict_unlink");
-  if (result == 0 || result == -ENOENT) result = io_->unlink(bucket_data_name(bucket->id));
-  if (result < 0 && result != -ENOENT && usable()) {
-    log(fmt::format("action=disk_evict_failed dir={} bucket={:08x} errno={}", config_.directory, bucket->id,
-                    errno_name(-result)));
+  uint64_t dropped = 0;
+  if (meta != nullptr) {
+    for (const MetaEntry& entry : meta->entries) dropped += index_.erase_in(entry.hash, bucket.id) ? 1 : 0;
   }
-  buckets_->remove(bucket->id);
+  add(DiskCounter::records_evicted, dropped);
+  if (result == 0) io_->unlink(bucket_data_name(bucket.id));
+  buckets_->remove(bucket.id);
   add(DiskCounter::buckets_evicted);
-  return result == 0 || result == -ENOENT;
 }
 
 }  // namespace ragfs

@@ -15,9 +15,8 @@ constexpr int64_t kLogInterval_ns = 1'000'000'000;  // between two lines on erro
 }
 
 DiskFence::DiskFence(PosixFiles& files, Config config) : files_(files), config_(std::move(config)) {
-  const int fd = retry_interrupted([&] {
-    return files_.openat(AT_FDCWD, config_.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-  });
+  const int fd = retry_interrupted(
+      [&] { return files_.openat(AT_FDCWD, config_.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0); });
   {
     const MutexLock lock(mutex_);
     if (fd >= 0) handle_ = OwnedFd(files_, fd);
@@ -59,7 +58,8 @@ void DiskFence::fence(std::string_view reason, DiskOp op, int sys_errno) {
     fenced_.store(true, std::memory_order_release);
     changed_.notify_all();
   }
-  log(fmt::format("action=disk_fenced dir={} reason={} op={} errno={} - the disk tier of this directory is off until a "
+  log(
+      fmt::format("action=disk_fenced dir={} reason={} op={} errno={} - the disk tier of this directory is off until a "
                   "restart; memory goes on serving. Replace or repair the disk, then restart.",
                   config_.directory, reason, disk_op_name(op), errno_name(sys_errno)));
   if (config_.on_fence) config_.on_fence();
@@ -71,13 +71,11 @@ void DiskFence::run() {
     {
       const MutexLock lock(mutex_);
       while (!stopping_ && !pending_.due) {
-        const Deadline until = sync_owed_ ? Deadline::in_ns(next_sync_ns_ - config_.clock->monotonic_ns())
-                                          : Deadline::never();
+        const Deadline until =
+            owed_.due ? Deadline::in_ns(next_sync_ns_ - config_.clock->monotonic_ns()) : Deadline::never();
         changed_.wait_until(mutex_, until);
         // The trailing run: what the rate limit held back is made up for.
-        if (sync_owed_ && !pending_.due && config_.clock->monotonic_ns() >= next_sync_ns_) {
-          pending_ = {true, true, DiskOp::fdatasync, EIO, "trailing check"};
-        }
+        if (owed_.due && !pending_.due && config_.clock->monotonic_ns() >= next_sync_ns_) pending_ = owed_;
       }
       if (stopping_) return;
       next = pending_;
@@ -95,16 +93,17 @@ void DiskFence::run() {
   }
 }
 
-bool DiskFence::may_sync_now() {
+bool DiskFence::may_sync_now(const Pending& pending) {
   const MutexLock lock(mutex_);
   const int64_t now = config_.clock->monotonic_ns();
   if (now < next_sync_ns_ && fence_rule(FenceRule::kSyncRateLimit)) {
     ++stats_.syncfs_deferred;
-    sync_owed_ = true;
+    owed_ = pending;
+    owed_.due = true;
     return false;
   }
   next_sync_ns_ = now + config_.syncfs_interval_ms * 1'000'000;
-  sync_owed_ = false;
+  owed_ = Pending{};
   ++stats_.syncfs_calls;
   return handle_.get() >= 0;
 }
@@ -129,7 +128,7 @@ void DiskFence::check(const Pending& pending) {
                           (!pending.write_kind && !fence_rule(FenceRule::kNoSyncOnReadKind));
   int sync_errno = 0;
   bool synced = false;
-  if (wants_sync && may_sync_now()) {
+  if (wants_sync && may_sync_now(pending)) {
     int fd = -1;
     {
       const MutexLock lock(mutex_);
@@ -140,8 +139,7 @@ void DiskFence::check(const Pending& pending) {
   }
   const int found = ask_file_system();
   const bool dead =
-      errno_class(found) != ErrnoClass::ignore ||
-      (!fence_rule(FenceRule::kVerdictIsFstat) && sync_errno != 0);
+      errno_class(found) != ErrnoClass::ignore || (!fence_rule(FenceRule::kVerdictIsFstat) && sync_errno != 0);
   uint64_t skipped = 0;
   {
     const MutexLock lock(mutex_);

@@ -97,7 +97,7 @@ class DiskFence {
   void run();
   void check(const Pending& pending);
   int ask_file_system();
-  bool may_sync_now() RAGFS_EXCLUDES(mutex_);
+  bool may_sync_now(const Pending& pending) RAGFS_EXCLUDES(mutex_);
   void log(std::string line) const;
 
   PosixFiles& files_;
@@ -112,7 +112,7 @@ class DiskFence {
   bool checking_ RAGFS_GUARDED_BY(mutex_) = false;
   bool stopping_ RAGFS_GUARDED_BY(mutex_) = false;
   int64_t next_sync_ns_ RAGFS_GUARDED_BY(mutex_) = 0;
-  bool sync_owed_ RAGFS_GUARDED_BY(mutex_) = false;
+  Pending owed_ RAGFS_GUARDED_BY(mutex_);  // whose syncfs was held back
   FenceReason reason_ RAGFS_GUARDED_BY(mutex_);
   FenceStats stats_ RAGFS_GUARDED_BY(mutex_);
   int64_t next_log_ns_ = 0;  // of the checking thread

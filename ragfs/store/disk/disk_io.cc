@@ -37,9 +37,8 @@ auto DiskIo::made(DiskOp op, std::string_view name, Call call) -> decltype(call(
 }
 
 int DiskIo::open_directory(const std::string& path) {
-  const int fd = made(DiskOp::open, path, [&] {
-    return files_.openat(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-  });
+  const int fd = made(DiskOp::open, path,
+                      [&] { return files_.openat(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0); });
   if (fd < 0) return fd;
   directory_ = OwnedFd(files_, fd);
   return 0;
@@ -58,9 +57,8 @@ ssize_t DiskIo::read(int fd, char* buffer, size_t bytes, uint64_t offset, std::s
   size_t done = 0;
   while (done < bytes) {
     const size_t want = std::min(bytes - done, kMostTransferBytes);
-    const ssize_t got = made(DiskOp::read, name, [&] {
-      return files_.pread(fd, buffer + done, want, static_cast<off_t>(offset + done));
-    });
+    const ssize_t got = made(DiskOp::read, name,
+                             [&] { return files_.pread(fd, buffer + done, want, static_cast<off_t>(offset + done)); });
     if (got < 0) return got;
     done += static_cast<size_t>(got);
     // The end of the file; or direct I/O that stopped inside a block and cannot go on from there.
@@ -106,9 +104,8 @@ int DiskIo::fsync(int fd, std::string_view name) {
 }
 
 int DiskIo::rename(const std::string& from, const std::string& to) {
-  return made(DiskOp::rename, to, [&] {
-    return files_.renameat2(directory_.get(), from.c_str(), directory_.get(), to.c_str(), 0);
-  });
+  return made(DiskOp::rename, to,
+              [&] { return files_.renameat2(directory_.get(), from.c_str(), directory_.get(), to.c_str(), 0); });
 }
 
 int DiskIo::unlink(const std::string& name) {
@@ -126,9 +123,8 @@ int DiskIo::close(OwnedFd& fd, std::string_view name) {
 
 int DiskIo::list(std::vector<std::string>& names) {
   OwnedFd fd;
-  const int opened = made(DiskOp::open, ".", [&] {
-    return files_.openat(directory_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-  });
+  const int opened = made(DiskOp::open, ".",
+                          [&] { return files_.openat(directory_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0); });
   if (opened < 0) return opened;
   fd = OwnedFd(files_, opened);
   alignas(8) char buffer[1 << 15];
@@ -147,9 +143,8 @@ int DiskIo::list(std::vector<std::string>& names) {
 
 int DiskIo::size_of(const std::string& name, uint64_t& bytes) {
   struct stat found;
-  const int result = made(DiskOp::stat, name, [&] {
-    return files_.fstatat(directory_.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW);
-  });
+  const int result = made(DiskOp::stat, name,
+                          [&] { return files_.fstatat(directory_.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW); });
   if (result == 0) bytes = static_cast<uint64_t>(found.st_size);
   return result;
 }
@@ -169,8 +164,7 @@ int DiskIo::read_file(const std::string& name, size_t most_bytes, std::string& o
 
 int DiskIo::free_bytes(uint64_t& bytes) {
   struct statvfs found;
-  const int result =
-      made(DiskOp::stat, "statvfs", [&] { return files_.fstatvfs(directory_.get(), &found); });
+  const int result = made(DiskOp::stat, "statvfs", [&] { return files_.fstatvfs(directory_.get(), &found); });
   if (result == 0) bytes = uint64_t{found.f_bavail} * found.f_frsize;
   return result;
 }

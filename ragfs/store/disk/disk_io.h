@@ -1,10 +1,10 @@
 // DiskIo: the one way from the disk tier to the system calls of its directory.
 //
-// Every call is refused with -ECANCELED once the directory is fenced, so that nothing reaches a dead device; is known to
-// the HangWatch while it runs; and, when it fails, is reported to the fence with its op and errno and counted. Names are
-// relative to the directory. Results are 0 or a byte count, or the negated errno. A transfer that stops short answers
-// what it moved: a logical error, not one of the disk.
-// Not for: the fence's own check. Thread-safety: all methods may be called from any thread.
+// Every call is refused with -ECANCELED once the directory is fenced, so that nothing reaches a dead device; is known
+// to the HangWatch while it runs; and, when it fails, is reported to the fence with its op and errno and counted. Names
+// are relative to the directory. Results are 0 or a byte count, or the negated errno. A transfer that stops short
+// answers what it moved: a logical error, not one of the disk. Not for: the fence's own check. Thread-safety: all
+// methods may be called from any thread.
 #pragma once
 
 #include <array>

@@ -33,10 +33,7 @@ std::optional<DiskHit> DiskTier::read(std::string_view key, uint64_t hash, Deadl
   if (!usable()) return miss(DiskCounter::reads_skipped);
   const std::optional<DiskEntry> entry = index_.find(hash);
   if (!entry) return miss(DiskCounter::misses);
-  if (entry->expires_at_ms != 0 && entry->expires_at_ms <= wall_ms()) {
-    drop(*entry);
-    return miss(DiskCounter::expired);
-  }
+  if (entry->expires_at_ms != 0 && entry->expires_at_ms <= wall_ms()) return miss(DiskCounter::expired);
   std::shared_ptr<Bucket> bucket = buckets_->find(entry->bucket);
   if (bucket == nullptr || bucket->gone.load()) {
     drop(*entry);
@@ -111,8 +108,11 @@ std::optional<DiskHit> DiskTier::judge(ReadJob& job, std::string_view key) {
   return hit;
 }
 
+// The copy's bucket still lists it: without a tombstone the next start would find it again, and what is removed
+// meanwhile would come back with it.
 void DiskTier::drop(const DiskEntry& entry) {
-  if (index_.erase_in(entry.hash, entry.bucket) && events_.on_dropped) events_.on_dropped({&entry, 1});
+  if (!index_.erase_in(entry.hash, entry.bucket)) return;
+  tombstones_->append(entry.hash, entry.generation, Deadline::in_ms(0));
 }
 
 }  // namespace ragfs

@@ -11,12 +11,33 @@
 namespace ragfs {
 
 std::string_view disk_counter_name(DiskCounter counter) {
-  static constexpr std::array<std::string_view, kDiskCounterCount> kNames = {
-      "hits",            "misses",           "expired",           "corrupt_records",  "vanished_files",
-      "read_errors",     "short_reads",      "read_timeouts",     "reads_shed",       "reads_skipped",
-      "buckets_written", "records_written",  "bytes_written",     "payload_bytes",    "write_failures",
-      "writes_without_room", "buckets_evicted", "records_evicted", "erased", "recovered_records", "recovered_buckets", "quarantined_buckets", "recovery_skipped", "orphans_removed",
-      "direct_fallbacks"};
+  static constexpr std::array<std::string_view, kDiskCounterCount> kNames = {"hits",
+                                                                             "misses",
+                                                                             "expired",
+                                                                             "corrupt_records",
+                                                                             "vanished_files",
+                                                                             "read_errors",
+                                                                             "short_reads",
+                                                                             "read_timeouts",
+                                                                             "reads_shed",
+                                                                             "reads_skipped",
+                                                                             "buckets_written",
+                                                                             "records_written",
+                                                                             "bytes_written",
+                                                                             "payload_bytes",
+                                                                             "write_failures",
+                                                                             "writes_without_room",
+                                                                             "buckets_evicted",
+                                                                             "records_evicted",
+                                                                             "records_reinserted",
+                                                                             "erased",
+                                                                             "recovered_records",
+                                                                             "recovered_buckets",
+                                                                             "quarantined_buckets",
+                                                                             "recovery_skipped",
+                                                                             "strays",
+                                                                             "orphans_removed",
+                                                                             "direct_fallbacks"};
   return kNames[static_cast<size_t>(counter)];
 }
 
@@ -70,24 +91,35 @@ Result<void> DiskTier::begin(PosixFiles& files) {
   buckets_ = std::make_unique<BucketSet>(*io_, config_.most_open_files);
   if (!config_.direct_io) buckets_->give_up_direct();
   tombstones_ = std::make_unique<TombstoneLog>(*io_, directory_.owner().store);
-  auto loaded = tombstones_->load();
-  if (!loaded) return std::unexpected(loaded.error());
-  old_buckets_refused_ = loaded->damaged;
-  {
-    const MutexLock lock(dead_mutex_);
-    dead_ = std::move(loaded->tombstones);
-  }
   std::vector<uint32_t> metas;
-  if (!sort_out(metas)) return fail(ErrorCode::io, fmt::format("{} cannot be listed", config_.directory));
+  if (const int listed = sort_out(metas); listed < 0) {
+    return fail(ErrorCode::io, fmt::format("{} cannot be listed ({})", config_.directory, errno_name(-listed)),
+                -listed);
+  }
+  if (auto begun = begin_log(metas); !begun) return begun;
   readers_ = std::make_unique<ReadPool>(config_.read_threads, config_.read_queue);
   evictor_ = std::thread([this] { evict_loop(); });
-  recoverer_ = std::thread([this, metas = std::move(metas)] {
-    const int64_t began = config_.clock->monotonic_ns();
-    for (auto id = metas.rbegin(); id != metas.rend() && !closing_.load(); ++id) recover_bucket(*id);
-    recover();
-    recovery_ns_.store(config_.clock->monotonic_ns() - began);
-  });
+  recoverer_ = std::thread([this, metas = std::move(metas)] { recover(metas); });
   return {};
+}
+
+// From here on until the end of recovery, what was removed in earlier lives and what is removed meanwhile is known.
+Result<void> DiskTier::begin_log(std::vector<uint32_t>& metas) {
+  auto loaded = tombstones_->load();
+  if (!loaded) return std::unexpected(loaded.error());
+  if (loaded->damaged || (loaded->missing && !metas.empty())) {
+    // Before a new log begins, or the start after this one would believe them.
+    for (const uint32_t id : metas) {
+      if (quarantine(id, "the tombstone log is damaged or gone: what was removed is not known")) continue;
+      return fail(ErrorCode::io, fmt::format("{}: the tombstone log is damaged and bucket {:08x} cannot be set aside; "
+                                             "empty the directory to begin anew",
+                                             config_.directory, id));
+    }
+    metas.clear();
+  }
+  recovery_window_ = std::make_unique<Deaths::Window>(deaths_);
+  for (const Tombstone& tombstone : loaded->tombstones) deaths_.note(tombstone.hash, tombstone.generation);
+  return tombstones_->begin(loaded->tombstones);
 }
 
 DiskTier::~DiskTier() { close(Deadline::in_ms(0)); }
@@ -124,13 +156,10 @@ bool DiskTier::watch() {
 }
 
 bool DiskTier::erase(uint64_t hash, uint64_t generation, Deadline deadline) {
-  if (recovering_.load()) {
-    const MutexLock lock(dead_mutex_);
-    uint64_t& dead = dead_[hash];
-    dead = std::max(dead, generation);
-  }
-  index_.erase(hash, generation);
-  add(DiskCounter::erased);
+  const bool listed_soon = deaths_.note(hash, generation);
+  const bool was_there = index_.erase(hash, generation).has_value();
+  if (was_there) add(DiskCounter::erased);
+  if (!listed_soon && !was_there && !has_strays_.load()) return true;
   // A disk that does not answer now is not waited for; the tombstone stays pending.
   const bool wait = usable();
   const bool written = tombstones_->append(hash, generation, wait ? deadline : Deadline::in_ms(0));
@@ -179,7 +208,7 @@ void DiskTier::close(Deadline deadline) {
   if (evictor_.joinable()) evictor_.join();
   const bool whole = tombstones_ != nullptr && tombstones_->close(deadline);
   if (readers_ == nullptr || fence_->fenced()) return;
-  const bool clean = whole && tombstones_->failures() == 0 && log_whole_.load() && !was_recovering;
+  const bool clean = whole && tombstones_->failures() == 0 && !was_recovering;
   RAGFS_PAUSE_POINT("disk.before_clean");
   if (!clean) {
     log(fmt::format("action=disk_closed_unclean dir={} - the next start begins a new incarnation", config_.directory));

@@ -3,11 +3,11 @@
 // Write path: write() takes a batch, packs it into one bucket (data, fdatasync, then meta by temporary, fsync, rename,
 // fsync of the directory) and only then lets reads find it. Read path: read() probes the index, makes one aligned read
 // on a thread of the pool and checks key, generation and checksum; whatever is not intact is a miss. erase() makes a
-// copy unreachable at once and for all later lives (tombstone_log.h). Buckets are evicted oldest first, on a thread of
-// their own. Recovery runs beside all of this. docs/store.md says what an
-// operator sees of it, docs/formats.md what lies in the directory.
-// A failing or hung disk never makes a call fail: reads miss, writes say which objects were not kept.
-// Not for: deciding what is worth keeping, tasks and pins (directory.h), or when to write (StoreNode).
+// copy unreachable at once and for all later lives (deaths.h, tombstone_log.h). Buckets are evicted oldest first, on a
+// thread of their own, which hands the hot ones of their objects back. Recovery runs beside all of this. docs/store.md
+// says what an operator sees of it, docs/formats.md what lies in the directory.
+// A failing or hung disk never makes a call fail: reads miss, writes say why nothing was kept.
+// Not for: deciding what is worth keeping, or when to write (StoreNode).
 // Thread-safety: all methods may be called from any thread, close() included.
 #pragma once
 
@@ -20,7 +20,6 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 #include "ragfs/base/bytes.h"
@@ -29,6 +28,7 @@
 #include "ragfs/base/error.h"
 #include "ragfs/store/disk/bucket_format.h"
 #include "ragfs/store/disk/bucket_set.h"
+#include "ragfs/store/disk/deaths.h"
 #include "ragfs/store/disk/disk_fence.h"
 #include "ragfs/store/disk/disk_index.h"
 #include "ragfs/store/disk/disk_io.h"
@@ -42,19 +42,19 @@ struct DiskTierConfig {
   static constexpr uint64_t kLeastBucketBytes = 64 * 1024;
   static constexpr uint64_t kMostBucketBytes = uint64_t{1} << 30;
 
-  std::string directory;                            // must exist; ours alone
-  uint64_t capacity_bytes = uint64_t{8} << 30;      // of all our files; at least four buckets
-  uint64_t bucket_bytes = uint64_t{32} << 20;       // data of one bucket; 64 KiB to 1 GiB
-  uint64_t min_free_bytes = uint64_t{256} << 20;    // of the file system, left to others
-  uint32_t read_threads = 8;                        // reads at once, and threads that a hung disk can hold; 1 to 256
-  uint32_t read_queue = 128;                        // waiting reads; beyond, a read is a miss
-  int64_t hang_timeout_ms = 1'000;                  // a call under way for longer suspends the directory
-  int64_t syncfs_interval_ms = 10'000;              // at most one syncfs in this time
-  uint64_t most_tombstones = uint64_t{1} << 20;     // in the log, before it is compacted
-  uint32_t most_buckets = 65'536;                   // beyond, the oldest goes
-  uint32_t most_open_files = 4'096;                 // descriptors that are kept
-  bool direct_io = true;                            // past the page cache, where the file system can
-  const Clock* clock = &Clock::system();            // must outlive the tier
+  std::string directory;                          // must exist; ours alone
+  uint64_t capacity_bytes = uint64_t{8} << 30;    // of all our files; at least four buckets
+  uint64_t bucket_bytes = uint64_t{32} << 20;     // data of one bucket; 64 KiB to 1 GiB
+  uint64_t min_free_bytes = uint64_t{256} << 20;  // of the file system, left to others
+  uint32_t read_threads = 8;                      // reads at once, and threads that a hung disk can hold; 1 to 256
+  uint32_t read_queue = 128;                      // waiting reads; beyond, a read is a miss
+  int64_t hang_timeout_ms = 5'000;                // a call under way for longer suspends the directory
+  int64_t syncfs_interval_ms = 10'000;            // at most one syncfs in this time
+  uint64_t most_tombstones = uint64_t{1} << 20;   // in the log, before it is compacted
+  uint32_t most_buckets = 65'536;                 // beyond, the oldest goes
+  uint32_t most_open_files = 4'096;               // descriptors that are kept
+  bool direct_io = true;                          // past the page cache, where the file system can
+  const Clock* clock = &Clock::system();          // must outlive the tier
 
   // Errors: config; the message names the field, its value and what is allowed.
   Result<void> validate() const;
@@ -80,28 +80,30 @@ struct DiskHit {
 
 enum class DiskCounter : uint8_t {
   hits,
-  misses,             // with all below
+  misses,  // with all below
   expired,
-  corrupt_records,    // of a wrong checksum, key length or generation: dropped
+  corrupt_records,  // of a wrong checksum, key length or generation: dropped
   vanished_files,
-  read_errors,        // a system call failed
+  read_errors,  // a system call failed
   short_reads,
-  read_timeouts,      // the deadline came first
-  reads_shed,         // the queue was full
-  reads_skipped,      // fenced, suspended or closed: no system call was made
+  read_timeouts,  // the deadline came first
+  reads_shed,     // the queue was full
+  reads_skipped,  // fenced, suspended or closed: no system call was made
   buckets_written,
   records_written,
-  bytes_written,      // to data and meta files
-  payload_bytes,      // of them, values
-  write_failures,     // buckets given up
+  bytes_written,   // to data and meta files
+  payload_bytes,   // of them, values
+  write_failures,  // buckets given up
   writes_without_room,
   buckets_evicted,
   records_evicted,
+  records_reinserted,  // of them, handed back because they were hot
   erased,
   recovered_records,
   recovered_buckets,
   quarantined_buckets,
-  recovery_skipped,   // buckets that could not be read now: left as they are
+  recovery_skipped,  // buckets that could not be read now: left as they are
+  strays,            // buckets that could be neither read nor removed: every removal is logged for their sake
   orphans_removed,
   direct_fallbacks,
 };
@@ -114,16 +116,15 @@ std::string_view disk_state_name(DiskState state);
 struct DiskTierEvents {
   StoreLog log;
   std::function<void()> on_fence;  // once; must not block
-  // Objects that recovery found, some at a time; on the recovery thread.
-  std::function<void(std::span<const DiskEntry>)> on_recovered;
-  // Objects that eviction or a bad read took out.
-  std::function<void(std::span<const DiskEntry>)> on_dropped;
+  // Eviction is about to read hot objects, to keep them: the answer comes back with them. On the evictor's thread.
+  std::function<uint64_t()> before_keeping;
+  std::function<void(DiskRecord record, uint64_t ticket)> keep;
 };
 
 class DiskTier {
  public:
-  // Takes the directory and starts recovery in the background. Errors: config; and those of OwnedDirectory::open(): then
-  // serve without a disk, and tell the operator.
+  // Takes the directory and starts recovery in the background. Errors: config; and those of OwnedDirectory::open():
+  // then serve without a disk, and tell the operator.
   static Result<std::unique_ptr<DiskTier>> open(DiskTierConfig config, DiskTierEvents events,
                                                 PosixFiles& files = PosixFiles::system());
   ~DiskTier();
@@ -135,17 +136,19 @@ class DiskTier {
   // True if the index has it; says nothing of the disk.
   bool contains(uint64_t hash) { return index_.peek(hash).has_value(); }
 
-  // Writes the records as one bucket; their bytes, as bucket_bytes_for() counts, are at most the bucket's. Nothing of it
-  // is readable before all of it is on the disk. `accept` is asked for each record right before it becomes readable: a
-  // record that it refuses (replaced meanwhile) does not. Blocks for the disk; makes room first.
+  // Writes the records as one bucket; their bytes, as bytes_of() counts, are at most most_record_bytes(). Nothing of it
+  // is readable before all of it is on the disk. What erase() was called for after write() began never becomes
+  // readable; `alive` is asked, once for each record, for what was removed or replaced before. Blocks for the disk;
+  // makes room first. Answers how many are readable now.
   // Errors: unavailable (fenced, suspended, closed), full (no room), io.
-  Result<void> write(std::span<const DiskRecord> records, const std::function<bool(const DiskRecord&)>& accept);
+  Result<size_t> write(std::span<const DiskRecord> records, const std::function<bool(const DiskRecord&)>& alive);
   // Bytes of a record in a bucket, at most.
   static uint64_t bytes_of(const DiskRecord& record) { return record_bytes(record.key.size(), record.value.size()); }
   uint64_t most_record_bytes() const { return config_.bucket_bytes - kBlockBytes; }
 
-  // No copy of the hash with this generation or an older one is found any more, in this life or a later one. Waits for
-  // the log until the deadline; true if a restart cannot bring it back either.
+  // No copy of the hash with this generation or an older one is found any more, in this life or a later one. Where
+  // there may be one, waits for the log until the deadline; false if the log does not have it by then, so that only a
+  // later incarnation is safe from it. Costs next to nothing where there is none.
   bool erase(uint64_t hash, uint64_t generation, Deadline deadline);
 
   // Looks for hung calls; called regularly by the control thread. Answers whether the directory is suspended.
@@ -180,6 +183,7 @@ class DiskTier {
 
   DiskTier(DiskTierConfig config, DiskTierEvents events) : config_(std::move(config)), events_(std::move(events)) {}
   Result<void> begin(PosixFiles& files);
+  Result<void> begin_log(std::vector<uint32_t>& metas);
   bool usable() const;
   void add(DiskCounter counter, uint64_t by = 1) { counters_[static_cast<size_t>(counter)].fetch_add(by); }
   int64_t wall_ms() const { return config_.clock->wall_ns() / 1'000'000; }
@@ -194,7 +198,10 @@ class DiskTier {
   void drop(const DiskEntry& entry);
 
   // disk_write.cc
+  Result<void> write_refused(int result) const;
   int write_data(uint32_t id, std::span<const DiskRecord> records, std::vector<MetaEntry>& entries, uint64_t& bytes);
+  size_t adopt_bucket(uint32_t id, uint64_t data_bytes, std::span<const MetaEntry> entries);
+  void remove_files(uint32_t id);
   int open_data(const std::string& name, OwnedFd& fd);
   int publish_meta(uint32_t id, std::string_view meta);
   void give_up_bucket(uint32_t id, int result);
@@ -204,14 +211,19 @@ class DiskTier {
   bool has_room(uint64_t bytes, bool& overfull);
   bool wait_for_room(uint64_t bytes);
   bool evict_oldest();
+  void take_out(const Bucket& bucket, const BucketMeta* meta);
+  std::vector<DiskRecord> read_hot(const Bucket& bucket, const BucketMeta& meta);
+  void compact_log();
+  void note_stray(uint32_t id);
+  void retry_strays();
   bool remove_quarantined();
   int read_meta(uint32_t id, std::optional<BucketMeta>& meta);
 
   // disk_recover.cc
-  void recover();
-  bool sort_out(std::vector<uint32_t>& metas);
+  void recover(const std::vector<uint32_t>& metas);
+  int sort_out(std::vector<uint32_t>& metas);
   void recover_bucket(uint32_t id);
-  void quarantine(uint32_t id, std::string_view why);
+  bool quarantine(uint32_t id, std::string_view why);
 
   const DiskTierConfig config_;
   const DiskTierEvents events_;
@@ -223,12 +235,12 @@ class DiskTier {
   std::unique_ptr<TombstoneLog> tombstones_;
   std::unique_ptr<ReadPool> readers_;
   DiskIndex index_;
+  Deaths deaths_;
   std::array<std::atomic<uint64_t>, kDiskCounterCount> counters_{};
   std::atomic<uint32_t> next_bucket_{0};
   std::atomic<bool> suspended_{false};
   std::atomic<bool> closing_{false};
   std::atomic<bool> recovering_{true};
-  std::atomic<bool> log_whole_{true};  // every tombstone is written
   std::atomic<int64_t> recovery_ns_{0};
   std::atomic<uint64_t> quarantined_bytes_{0};
 
@@ -239,11 +251,11 @@ class DiskTier {
   uint64_t wanted_bytes_ RAGFS_GUARDED_BY(mutex_) = 0;
   uint64_t evictions_done_ RAGFS_GUARDED_BY(mutex_) = 0;
   std::vector<std::string> quarantined_ RAGFS_GUARDED_BY(mutex_);
-  // What died before recovery met it: hash -> highest dead generation. Empty once recovery is over.
-  Mutex dead_mutex_;
-  std::unordered_map<uint64_t, uint64_t> dead_ RAGFS_GUARDED_BY(dead_mutex_);
-  bool old_buckets_refused_ = false;  // the tombstone log is damaged
-  uint32_t first_new_bucket_ = 0;     // of this life
+  // Buckets that may lie in the directory without being in the index. While there are any, every removal is logged.
+  std::vector<uint32_t> strays_ RAGFS_GUARDED_BY(mutex_);
+  std::atomic<bool> has_strays_{false};
+  // Open until recovery is over.
+  std::unique_ptr<Deaths::Window> recovery_window_;
 
   std::thread evictor_;
   std::thread recoverer_;

@@ -30,13 +30,12 @@ class DiskTierTest : public testing::Test {
   DiskTierConfig config() const {
     return {.directory = directory_, .capacity_bytes = 16 << 20, .bucket_bytes = 1 << 20, .min_free_bytes = 0};
   }
-  Result<void> start(DiskTierConfig with) {
-    auto opened = DiskTier::open(std::move(with),
-                                 {.log = [this](std::string_view line) {
-                                   const MutexLock lock(log_mutex_);
-                                   lines_.emplace_back(line);
-                                 }},
-                                 files_);
+  Result<void> start(DiskTierConfig with, DiskTierEvents events = {}) {
+    events.log = [this](std::string_view line) {
+      const MutexLock lock(log_mutex_);
+      lines_.emplace_back(line);
+    };
+    auto opened = DiskTier::open(std::move(with), std::move(events), files_);
     if (!opened) return std::unexpected(opened.error());
     tier_ = std::move(*opened);
     tier_->wait_recovered(Deadline::in_ms(20'000));
@@ -52,7 +51,7 @@ class DiskTierTest : public testing::Test {
   DiskRecord record(const std::string& key, const std::string& value) {
     return {.hash = hash64(key), .key = key, .generation = ++generation_, .value = Bytes::copy(value)};
   }
-  Result<void> write(const std::vector<DiskRecord>& records) {
+  Result<size_t> write(const std::vector<DiskRecord>& records) {
     return tier_->write(records, [](const DiskRecord&) { return true; });
   }
   std::optional<std::string> read(const std::string& key) {
@@ -73,12 +72,25 @@ class DiskTierTest : public testing::Test {
   }
 
   std::string directory_;
+  ManualClock clock_{int64_t{1'700'000'000} * 1'000'000'000};
   FaultyFiles files_;
   std::unique_ptr<DiskTier> tier_;
   uint64_t generation_ = 0;
   Mutex log_mutex_;
   std::vector<std::string> lines_ RAGFS_GUARDED_BY(log_mutex_);
 };
+
+// The suites of the cases that this file covers (docs/cases.md).
+using CaseB01 = DiskTierTest;
+using CaseB08 = DiskTierTest;
+using CaseB23 = DiskTierTest;
+using CaseC14 = DiskTierTest;
+using CaseD05 = DiskTierTest;
+using CaseD07 = DiskTierTest;
+using CaseD13 = DiskTierTest;
+using CaseD14 = DiskTierTest;
+using CaseD20 = DiskTierTest;
+using CaseE22 = DiskTierTest;
 
 TEST_F(DiskTierTest, WhatWasWrittenIsRead) {
   start();
@@ -116,6 +128,117 @@ TEST_F(DiskTierTest, RemovedAndReplacedObjectsStayAwayAfterARestart) {
   EXPECT_EQ(read("new"), "now");
 }
 
+// A removal that meets a write at any step: neither this life nor the next one finds the object.
+TEST_F(DiskTierTest, WhatIsRemovedWhileItIsWrittenStaysAway) {
+  start();
+  for (const char* step : {"disk.before_data", "disk.before_datasync", "disk.before_meta", "disk.before_rename",
+                           "disk.after_rename", "disk.before_admit"}) {
+    const auto paused = PausePoints::arm(step);
+    const std::vector<DiskRecord> records = {record(fmt::format("gone at {}", step), "old"),
+                                             record(fmt::format("kept at {}", step), "v")};
+    std::jthread writer([&] { EXPECT_TRUE(write(records).has_value()) << step; });
+    ASSERT_TRUE(paused->wait_for_arrival()) << step;
+    EXPECT_TRUE(tier_->erase(records[0].hash, records[0].generation, Deadline::in_ms(10'000)));
+    paused->release();
+    writer.join();
+    EXPECT_EQ(read(records[0].key), std::nullopt) << step;
+    EXPECT_EQ(read(records[1].key), "v") << step;
+    restart();
+    EXPECT_EQ(read(records[0].key), std::nullopt) << step;
+    EXPECT_EQ(read(records[1].key), "v") << step;
+  }
+}
+
+// A removal between the eviction of a bucket from the index and from the directory, then a crash.
+TEST_F(DiskTierTest, WhatIsRemovedWhileItsBucketIsEvictedStaysAway) {
+  DiskTierConfig with = config();
+  with.capacity_bytes = 4 << 20;
+  ASSERT_TRUE(start(with).has_value());
+  const auto paused = PausePoints::arm("disk.evict");
+  ASSERT_TRUE(write({record("gone", "old")}).has_value());
+  std::jthread writer([&] {
+    for (int i = 0; i < 5; ++i) write({record(fmt::format("k{}", i), std::string(900'000, 'x'))});
+  });
+  ASSERT_TRUE(paused->wait_for_arrival());
+  EXPECT_TRUE(tier_->erase(hash64(std::string_view("gone")), generation_, Deadline::in_ms(10'000)));
+  const std::string aside = directory_ + "_crash";
+  std::filesystem::copy(directory_, aside);  // as kill -9 leaves it
+  paused->release();
+  writer.join();
+  tier_.reset();
+  std::filesystem::remove_all(directory_);
+  std::filesystem::rename(aside, directory_);
+  start();
+  EXPECT_EQ(read("gone"), std::nullopt);
+}
+
+TEST_F(DiskTierTest, HotObjectsOfAnEvictedBucketAreHandedBack) {
+  DiskTierConfig with = config();
+  with.capacity_bytes = 4 << 20;
+  std::vector<DiskRecord> kept;
+  ASSERT_TRUE(start(with, {.before_keeping = [] { return uint64_t{7}; },
+                           .keep =
+                               [&](DiskRecord r, uint64_t ticket) {
+                                 EXPECT_EQ(ticket, 7u);
+                                 kept.push_back(std::move(r));
+                               }})
+                  .has_value());
+  ASSERT_TRUE(write({record("hot", "value"), record("cold", std::string(900'000, 'x'))}).has_value());
+  EXPECT_TRUE(read("hot").has_value());
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(write({record(fmt::format("k{}", i), std::string(900'000, 'x'))}).has_value());
+  }
+  tier_->close(Deadline::in_ms(5'000));
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(kept[0].key, "hot");
+  EXPECT_EQ(kept[0].value.view(), "value");
+  EXPECT_EQ(tier_->count(DiskCounter::records_reinserted), 1u);
+}
+
+TEST_F(DiskTierTest, WithoutTheLogOfRemovalsNothingOldIsServed) {
+  start();
+  ASSERT_TRUE(write({record("gone", "old"), record("kept", "v")}).has_value());
+  ASSERT_TRUE(erase("gone"));
+  tier_->close(Deadline::in_ms(5'000));
+  tier_.reset();
+  std::filesystem::remove(directory_ + "/TOMBSTONES");
+  start();
+  EXPECT_EQ(read("gone"), std::nullopt);
+  EXPECT_EQ(read("kept"), std::nullopt);
+  restart();  // nor by the start after that
+  EXPECT_EQ(read("gone"), std::nullopt);
+  EXPECT_FALSE(only_file(".data.bad").empty());
+}
+
+// A copy that could not be read is given up; its key is removed; then the disk reads again.
+TEST_F(DiskTierTest, WhatWasDroppedAfterABadReadStaysAwayWhenTheDiskReadsAgain) {
+  DiskTierConfig with = config();
+  with.direct_io = false;
+  ASSERT_TRUE(start(with).has_value());
+  ASSERT_TRUE(write({record("k", "old")}).has_value());
+  files_.add(Fault("pread").at_most(10));
+  EXPECT_EQ(read("k"), std::nullopt);
+  EXPECT_TRUE(erase("k"));
+  restart();
+  EXPECT_EQ(read("k"), std::nullopt);
+}
+
+TEST_F(DiskTierTest, TheLogOfRemovalsIsCompactedAndForgetsNothingThatCounts) {
+  DiskTierConfig with = config();
+  with.most_tombstones = 64;
+  ASSERT_TRUE(start(with).has_value());
+  ASSERT_TRUE(write({record("gone", "old"), record("kept", "v")}).has_value());
+  ASSERT_TRUE(tier_->erase(hash64(std::string_view("gone")), generation_, Deadline::in_ms(10'000)));
+  for (int i = 0; i < 100; ++i) {
+    const std::string key = fmt::format("k{}", i);
+    ASSERT_TRUE(write({record(key, "x")}).has_value());
+    ASSERT_TRUE(erase(key));
+  }
+  restart();
+  EXPECT_EQ(read("gone"), std::nullopt);
+  EXPECT_EQ(read("k99"), std::nullopt);
+}
+
 TEST_F(DiskTierTest, ARecordThatIsRefusedAtTheEndIsNotServed) {
   start();
   const std::vector<DiskRecord> records = {record("replaced", "old"), record("kept", "v")};
@@ -124,23 +247,22 @@ TEST_F(DiskTierTest, ARecordThatIsRefusedAtTheEndIsNotServed) {
   EXPECT_EQ(read("kept"), "v");
 }
 
-TEST_F(DiskTierTest, ExpiredObjectsMissAfterARestartToo) {
-  ManualClock clock(int64_t{1'700'000'000} * 1'000'000'000);
+TEST_F(CaseC14, ExpiredObjectsMissAfterARestartToo) {
   DiskTierConfig with = config();
-  with.clock = &clock;
+  with.clock = &clock_;
   ASSERT_TRUE(start(with).has_value());
   DiskRecord short_lived = record("k", "v");
-  short_lived.expires_at_ms = clock.wall_ns() / 1'000'000 + 1'000;
+  short_lived.expires_at_ms = clock_.wall_ns() / 1'000'000 + 1'000;
   ASSERT_TRUE(write({short_lived}).has_value());
   EXPECT_EQ(read("k"), "v");
   tier_->close(Deadline::in_ms(5'000));
   tier_.reset();
-  clock.advance_ms(1'001);
+  clock_.advance_ms(1'001);
   ASSERT_TRUE(start(with).has_value());
   EXPECT_EQ(read("k"), std::nullopt);
 }
 
-TEST_F(DiskTierTest, EvictionKeepsTheBudgetAndTheNewest) {
+TEST_F(CaseD20, EvictionKeepsTheBudgetAndTheNewest) {
   DiskTierConfig with = config();
   with.capacity_bytes = 4 << 20;
   ASSERT_TRUE(start(with).has_value());
@@ -155,7 +277,7 @@ TEST_F(DiskTierTest, EvictionKeepsTheBudgetAndTheNewest) {
 
 // The tests below damage the directory between two lives or fail the calls of one.
 
-TEST_F(DiskTierTest, AFlippedByteAnywhereIsNeverServed) {
+TEST_F(CaseD05, AFlippedByteAnywhereIsNeverServed) {
   start();
   std::map<std::string, std::string> expected;
   std::vector<DiskRecord> records;
@@ -206,7 +328,7 @@ TEST_F(DiskTierTest, TruncatedAndSwappedFilesAreSetAsideNotDeleted) {
   EXPECT_FALSE(only_file(".data.bad").empty());
 }
 
-TEST_F(DiskTierTest, OrphansOfAnInterruptedWriteAreRemoved) {
+TEST_F(CaseB08, OrphansOfAnInterruptedWriteAreRemoved) {
   start();
   files_.add(Fault("renameat2", ENOSPC).on(".meta"));
   files_.add(Fault("unlinkat", EPERM).times(3));
@@ -253,8 +375,10 @@ TEST_F(DiskTierTest, ErrorsOfOneFileOrOfThisProcessNeverFence) {
   EXPECT_EQ(read("b"), "2");
 }
 
-TEST_F(DiskTierTest, ShortReadsAndWritesAreLogicalErrors) {
-  start();
+TEST_F(CaseB01, ShortReadsAndWritesAreLogicalErrors) {
+  DiskTierConfig with = config();
+  with.direct_io = false;  // direct I/O refuses to read ten bytes
+  ASSERT_TRUE(start(with).has_value());
   files_.add(Fault("pwrite").at_most(100).times(-1));
   EXPECT_FALSE(write({record("a", std::string(9'000, 'a'))}).has_value());
   files_.clear();
@@ -265,7 +389,7 @@ TEST_F(DiskTierTest, ShortReadsAndWritesAreLogicalErrors) {
   EXPECT_FALSE(tier_->fence().fenced());
 }
 
-TEST_F(DiskTierTest, AVanishedFileIsAMiss) {
+TEST_F(CaseD13, AVanishedFileIsAMiss) {
   start();
   ASSERT_TRUE(write({record("a", "1")}).has_value());
   std::filesystem::remove(only_file(".data"));
@@ -289,7 +413,7 @@ TEST_F(DiskTierTest, ReadOnlyFilesystemFencesAndAfterItNoCallIsMade) {
   EXPECT_EQ(files_.all_calls(), 0);
 }
 
-TEST_F(DiskTierTest, DirectIoThatIsRefusedFallsBackOnceWithoutAFence) {
+TEST_F(CaseB23, DirectIoThatIsRefusedFallsBackOnceWithoutAFence) {
   start();
   files_.add(Fault("openat", EINVAL).on(".data"));
   ASSERT_TRUE(write({record("a", "1")}).has_value());
@@ -298,7 +422,7 @@ TEST_F(DiskTierTest, DirectIoThatIsRefusedFallsBackOnceWithoutAFence) {
   EXPECT_FALSE(tier_->fence().fenced());
 }
 
-TEST_F(DiskTierTest, AHungReadLeavesItsCallerAndSuspendsTheDirectory) {
+TEST_F(CaseD07, AHungReadLeavesItsCallerAndSuspendsTheDirectory) {
   DiskTierConfig with = config();
   with.hang_timeout_ms = 1;
   ASSERT_TRUE(start(with).has_value());
@@ -319,7 +443,7 @@ TEST_F(DiskTierTest, AHungReadLeavesItsCallerAndSuspendsTheDirectory) {
   EXPECT_EQ(read("a"), "1");
 }
 
-TEST_F(DiskTierTest, BadDirectoriesAreRefusedWithAReason) {
+TEST_F(CaseD14, BadDirectoriesAreRefusedWithAReason) {
   const auto reason = [&](const std::string& path) {
     DiskTierConfig with = config();
     with.directory = path;
@@ -331,7 +455,9 @@ TEST_F(DiskTierTest, BadDirectoriesAreRefusedWithAReason) {
   EXPECT_NE(reason(directory_ + "/file").find("opening the directory"), std::string::npos);
   EXPECT_NE(reason(directory_).find("not RAGFS's"), std::string::npos);
   EXPECT_TRUE(std::filesystem::exists(directory_ + "/file"));
-  std::filesystem::remove(directory_ + "/file");
+}
+
+TEST_F(CaseE22, TwoOwnersOfOneDirectoryAreKeptApart) {
   start();
   const auto second = DiskTier::open(config(), {}, files_);
   ASSERT_FALSE(second.has_value());

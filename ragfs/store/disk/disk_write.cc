@@ -24,7 +24,8 @@ class DataWriter {
   int put(uint64_t offset, std::string_view bytes) {
     while (at_ < offset) {
       static constexpr char kZeros[kBlockBytes] = {};
-      if (const int result = append({kZeros, std::min<uint64_t>(offset - at_, sizeof kZeros)}); result < 0) return result;
+      if (const int result = append({kZeros, std::min<uint64_t>(offset - at_, sizeof kZeros)}); result < 0)
+        return result;
     }
     return append(bytes);
   }
@@ -71,58 +72,85 @@ class DataWriter {
 
 }  // namespace
 
-Result<void> DiskTier::write(std::span<const DiskRecord> records,
-                             const std::function<bool(const DiskRecord&)>& accept) {
-  if (records.empty()) return {};
-  const auto stopped = [&] { return !usable() && fence_rule(FenceRule::kOffloadStops); };
-  if (stopped()) return fail(ErrorCode::unavailable, config_.directory + " is fenced, suspended or closed");
+Result<size_t> DiskTier::write(std::span<const DiskRecord> records,
+                               const std::function<bool(const DiskRecord&)>& alive) {
+  if (records.empty()) return size_t{0};
+  if (!usable() && fence_rule(FenceRule::kOffloadStops)) return std::unexpected(write_refused(-ECANCELED).error());
   uint64_t need = 0;
-  for (const DiskRecord& record : records) need += bytes_of(record) + sizeof(MetaEntry) + 8;
+  uint64_t oldest = UINT64_MAX;
+  Deaths::HashSet hashes;
+  for (const DiskRecord& record : records) {
+    need += bytes_of(record) + sizeof(MetaEntry) + 8;
+    oldest = std::min(oldest, record.generation);
+    hashes.insert(record.hash);
+  }
   need = round_up(need, kBlockBytes) + 2 * kBlockBytes;
   if (!wait_for_room(need)) {
     add(DiskCounter::writes_without_room);
     return fail(ErrorCode::full, fmt::format("{}: no room for {} bytes", config_.directory, need));
   }
+  // Opened before `alive` is asked, closed when the copies are in the index.
+  const Deaths::Window window(deaths_, std::move(hashes), oldest);
   const uint32_t id = next_bucket_.fetch_add(1);
   std::vector<MetaEntry> entries;
   entries.reserve(records.size());
   uint64_t data_bytes = 0;
   int result = write_data(id, records, entries, data_bytes);
-  std::string meta;
+  std::vector<MetaEntry> living;
   if (result == 0) {
-    meta = encode_meta(id, data_bytes, directory_.owner().store, entries);
-    result = publish_meta(id, meta);
+    // A meta never names what is dead: only its own removal, logged or not, could keep that away after a restart.
+    for (size_t i = 0; i < records.size(); ++i) {
+      const MetaEntry& entry = entries[i];
+      if (alive(records[i]) && !deaths_.is_dead(entry.hash, entry.generation)) living.push_back(entry);
+    }
+    if (living.empty()) {
+      remove_files(id);
+      return size_t{0};
+    }
+    result = publish_meta(id, encode_meta(id, data_bytes, directory_.owner().store, living));
   }
   if (result < 0) {
     give_up_bucket(id, result);
-    Error error = error_from_errno(-result, config_.directory);
-    if (result == -ECANCELED) error.code = ErrorCode::unavailable;
-    if (result == -ENOSPC || result == -EDQUOT) error.code = ErrorCode::full;
-    return std::unexpected(std::move(error));
+    return std::unexpected(write_refused(result).error());
   }
+  return adopt_bucket(id, data_bytes, living);
+}
+
+Result<void> DiskTier::write_refused(int result) const {
+  if (result == -ECANCELED) {
+    return fail(ErrorCode::unavailable, fmt::format("{} is {}", config_.directory, disk_state_name(state())));
+  }
+  Error error = error_from_errno(-result, config_.directory);
+  if (result == -ENOSPC || result == -EDQUOT) error.code = ErrorCode::full;
+  return std::unexpected(std::move(error));
+}
+
+size_t DiskTier::adopt_bucket(uint32_t id, uint64_t data_bytes, std::span<const MetaEntry> entries) {
   auto bucket = std::make_shared<Bucket>();
   bucket->id = id;
   bucket->data_bytes = data_bytes;
-  bucket->meta_bytes = round_up(meta.size(), kBlockBytes);
+  bucket->meta_bytes = round_up(sizeof(MetaHeader) + entries.size_bytes(), kBlockBytes);
   bucket->count = static_cast<uint32_t>(entries.size());
   bucket->oldest_generation = UINT64_MAX;
   for (const MetaEntry& e : entries) bucket->oldest_generation = std::min(bucket->oldest_generation, e.generation);
-  buckets_->add(std::move(bucket));
   add(DiskCounter::buckets_written);
-  add(DiskCounter::bytes_written, data_bytes + round_up(meta.size(), kBlockBytes));
-  for (size_t i = 0; i < records.size(); ++i) {
-    const MetaEntry& e = entries[i];
-    index_.insert({.hash = e.hash, .generation = e.generation, .expires_at_ms = e.expires_at_ms, .bucket = id,
-                   .offset = e.offset, .size = e.size});
-    // Refused: replaced or removed meanwhile, whose tombstone is written already or under way.
-    if (!accept(records[i])) {
-      index_.erase(e.hash, e.generation);
-      continue;
-    }
-    add(DiskCounter::records_written);
-    add(DiskCounter::payload_bytes, records[i].value.size());
+  add(DiskCounter::bytes_written, data_bytes + bucket->meta_bytes);
+  buckets_->add(std::move(bucket));
+  RAGFS_PAUSE_POINT("disk.before_admit");
+  size_t readable = 0;
+  for (const MetaEntry& e : entries) {
+    const DiskEntry copy{.hash = e.hash,
+                         .generation = e.generation,
+                         .expires_at_ms = e.expires_at_ms,
+                         .bucket = id,
+                         .offset = e.offset,
+                         .size = e.size};
+    if (!deaths_.admit(e.hash, e.generation, [&] { return index_.insert(copy); })) continue;
+    ++readable;
+    add(DiskCounter::payload_bytes, e.size);
   }
-  return {};
+  add(DiskCounter::records_written, readable);
+  return readable;
 }
 
 int DiskTier::open_data(const std::string& name, OwnedFd& fd) {
@@ -147,8 +175,8 @@ int DiskTier::write_data(uint32_t id, std::span<const DiskRecord> records, std::
   DataWriter writer(*io_, fd.get(), name);
   for (const DiskRecord& record : records) {
     if (result < 0) break;
-    const RecordHeader header = make_record_header({record.generation, record.expires_at_ms, record.flags}, record.key,
-                                                   record.value.view());
+    const RecordHeader header =
+        make_record_header({record.generation, record.expires_at_ms, record.flags}, record.key, record.value.view());
     const size_t size = record_bytes(record.key.size(), record.value.size());
     const uint64_t offset = place_record(writer.size(), size);
     result = writer.put(offset, {reinterpret_cast<const char*>(&header), sizeof header});
@@ -184,12 +212,17 @@ int DiskTier::publish_meta(uint32_t id, std::string_view meta) {
   return result;
 }
 
-void DiskTier::give_up_bucket(uint32_t id, int result) {
-  add(DiskCounter::write_failures);
-  // The meta first: without it the data is an orphan for the next start, never an object.
-  io_->unlink(bucket_meta_name(id));
+// The meta first: without it the data is an orphan for the next start, never an object.
+void DiskTier::remove_files(uint32_t id) {
+  const int result = io_->unlink(bucket_meta_name(id));
+  if (result < 0 && result != -ENOENT) note_stray(id);
   io_->unlink(bucket_temporary_name(id));
   io_->unlink(bucket_data_name(id));
+}
+
+void DiskTier::give_up_bucket(uint32_t id, int result) {
+  add(DiskCounter::write_failures);
+  remove_files(id);
   if (result == -ENOSPC || result == -EDQUOT) {
     const MutexLock lock(mutex_);
     room_wanted_ = true;

@@ -24,7 +24,8 @@ class FlatTable {
     }
     return nullptr;
   }
-  // The entry of the hash, made (with nothing but `hash` and `used` set) where there is none. Valid until the next call.
+  // The entry of the hash, made (with nothing but `hash` and `used` set) where there is none. Valid until the next
+  // call.
   std::pair<Entry*, bool> insert(uint64_t hash) {
     if (Entry* found = find(hash)) return {found, false};
     if ((count_ + 1) * 4 > slots_.size() * 3) grow();

@@ -27,34 +27,35 @@ TombstoneLog::~TombstoneLog() { close(Deadline::in_ms(0)); }
 Result<TombstoneLog::Loaded> TombstoneLog::load() {
   Loaded loaded;
   std::string bytes;
-  std::vector<Tombstone> kept;
   const int result = io_.read_file(kName, kMostLogBytes, bytes);
-  if (result < 0 && result != -ENOENT) return std::unexpected(error_from_errno(-result, kName));
+  loaded.missing = result == -ENOENT;
+  if (result < 0 && !loaded.missing) return std::unexpected(error_from_errno(-result, kName));
   if (result == 0) {
     DecodedTombstones decoded = decode_tombstones(bytes, store_);
     loaded.damaged = decoded.state == TombstoneLogState::damaged;
-    if (!loaded.damaged) kept = std::move(decoded.tombstones);
-    for (const Tombstone& tombstone : kept) {
-      uint64_t& generation = loaded.tombstones[tombstone.hash];
-      generation = std::max(generation, tombstone.generation);
-    }
+    if (!loaded.damaged) loaded.tombstones = std::move(decoded.tombstones);
   }
-  // A torn tail must not stay before what is appended.
+  return loaded;
+}
+
+Result<void> TombstoneLog::begin(const std::vector<Tombstone>& kept) {
+  // A new file: a torn tail must not stay before what is appended.
   if (const int begun = begin_file(kept); begun < 0) return std::unexpected(error_from_errno(-begun, kName));
   thread_ = std::thread([this] { run(); });
-  return loaded;
+  return {};
 }
 
 int TombstoneLog::begin_file(const std::vector<Tombstone>& kept) {
   const TombstoneHeader header = make_tombstone_header(store_);
   std::string data(reinterpret_cast<const char*>(&header), sizeof header);
   data.append(bytes_of(kept));
-  int result = io_.replace_file(kName, kTemporary, data);
-  if (result < 0) return result;
+  const int replaced = io_.replace_file(kName, kTemporary, data);
+  // Whatever it said, the name may stand for another file now: nothing more goes to the old one.
   OwnedFd fd;
-  result = io_.open(kName, O_WRONLY | O_APPEND, fd);
-  if (result < 0) return result;
+  const int opened = io_.open(kName, O_WRONLY | O_APPEND, fd);
   fd_ = std::move(fd);
+  if (replaced < 0) return replaced;
+  if (opened < 0) return opened;
   records_.store(kept.size(), std::memory_order_relaxed);
   return 0;
 }
@@ -120,7 +121,8 @@ bool TombstoneLog::write_batch(const std::vector<Tombstone>& batch) {
   // Part of a record may be there: begin a file without it, or the rest of the log could not be read.
   std::string bytes;
   if (io_.read_file(kName, kMostLogBytes, bytes) < 0) return false;
-  begin_file(decode_tombstones(bytes, store_).tombstones);
+  const DecodedTombstones decoded = decode_tombstones(bytes, store_);
+  if (decoded.state != TombstoneLogState::damaged) begin_file(decoded.tombstones);
   return false;
 }
 

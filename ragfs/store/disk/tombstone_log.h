@@ -9,11 +9,11 @@
 
 #include <atomic>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 #include "ragfs/base/error.h"
 #include "ragfs/base/sync.h"
+#include "ragfs/store/disk/bucket_format.h"
 #include "ragfs/store/disk/disk_io.h"
 
 namespace ragfs {
@@ -26,11 +26,15 @@ class TombstoneLog {
   TombstoneLog& operator=(const TombstoneLog&) = delete;
 
   struct Loaded {
-    bool damaged = false;                              // what was removed is not known: no old bucket may be served
-    std::unordered_map<uint64_t, uint64_t> tombstones;  // hash -> highest dead generation
+    bool missing = false;
+    bool damaged = false;  // what was removed is not known: no old bucket may be served
+    std::vector<Tombstone> tombstones;
   };
-  // Reads the log, begins a new one where there is none or it is damaged, and starts the thread. Errors: io.
+  // Reads the log and changes nothing. Errors: io.
   Result<Loaded> load();
+  // Begins a log of these and starts the thread. When load() said `damaged` or `missing`, every old bucket must be out
+  // of the way before. Errors: io.
+  Result<void> begin(const std::vector<Tombstone>& kept);
 
   // True when it is written; false when the deadline came first or the disk refused (it stays pending).
   bool append(uint64_t hash, uint64_t generation, Deadline deadline);
