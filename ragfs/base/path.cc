@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
+#include <cstdint>
 #include <cstring>
 
 namespace ragfs {
@@ -24,6 +26,16 @@ std::unexpected<Error> refuse(std::string_view raw, std::string_view why) {
   if (raw.size() > kShownBytes) shown += "...";
   return fail(ErrorCode::invalid_path, fmt::format("{} ({})", shown, why));
 }
+
+// The high bit of every byte of the eight at `at` that is a slash; the first of them is the lowest.
+uint64_t slashes_in(const char* at) noexcept {
+  constexpr uint64_t kSevenBits = 0x7f7f7f7f7f7f7f7f;
+  uint64_t word = 0;
+  std::memcpy(&word, at, sizeof word);
+  const uint64_t zero_where_slash = word ^ 0x2f2f2f2f2f2f2f2f;
+  return ~(((zero_where_slash & kSevenBits) + kSevenBits) | zero_where_slash | kSevenBits);
+}
+static_assert(std::endian::native == std::endian::little, "the first byte is the lowest");
 
 }  // namespace
 
@@ -50,7 +62,12 @@ PathView PathView::from_normal(std::string_view text) noexcept {
 }
 
 std::string_view PathView::name() const noexcept {
-  // memrchr: a path always has a slash, and on every hit the name is looked at.
+  // Looked at on every hit, and most names are short: the last two words first.
+  constexpr size_t kWordBytes = sizeof(uint64_t);
+  for (size_t back = kWordBytes; back <= 2 * kWordBytes && back <= text_.size(); back += kWordBytes) {
+    const uint64_t slashes = slashes_in(text_.data() + text_.size() - back);
+    if (slashes != 0) return text_.substr(text_.size() - back + kWordBytes - std::countl_zero(slashes) / 8);
+  }
   const auto* slash = static_cast<const char*>(::memrchr(text_.data(), '/', text_.size()));
   return text_.substr(static_cast<size_t>(slash + 1 - text_.data()));
 }
@@ -62,6 +79,21 @@ PathView PathView::parent() const noexcept {
 
 size_t PathView::depth() const noexcept {
   return is_root() ? 0 : static_cast<size_t>(std::count(text_.begin(), text_.end(), '/'));
+}
+
+size_t PathView::prefix_bytes(size_t components) const noexcept {
+  if (components == 0) return 1;
+  size_t left = components;  // slashes to pass; the one after them ends the prefix
+  size_t at = 0;
+  for (; at + sizeof(uint64_t) <= text_.size(); at += sizeof(uint64_t)) {
+    for (uint64_t slashes = slashes_in(text_.data() + at); slashes != 0; slashes &= slashes - 1) {
+      if (left-- == 0) return at + static_cast<size_t>(std::countr_zero(slashes)) / 8;
+    }
+  }
+  for (; at < text_.size(); ++at) {
+    if (text_[at] == '/' && left-- == 0) return at;
+  }
+  return text_.size();
 }
 
 bool PathView::is_within(PathView ancestor) const noexcept {

@@ -37,6 +37,8 @@ class PathView {
   PathView parent() const noexcept;
   // Number of components; 0 for the root.
   size_t depth() const noexcept;
+  // Length in bytes of the ancestor that has `components` components, or of the whole path when it has no more.
+  size_t prefix_bytes(size_t components) const noexcept;
   // True for this == ancestor and for everything below it. "/ab" is not within "/a".
   bool is_within(PathView ancestor) const noexcept;
   // This path as seen from `ancestor` (which it must be within): "/a/b" from "/a" is "/b", "/a" from "/a" is "/".

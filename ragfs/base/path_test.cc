@@ -44,6 +44,27 @@ TEST(Path, NormalIsRecognisedWithoutParsing) {
   }
 }
 
+// Names around the words that are looked at together, and in texts shorter than one.
+TEST(Path, NameAndPrefixesAtEveryLength) {
+  for (size_t above = 0; above <= 20; ++above) {
+    for (size_t length = 1; length <= 40; ++length) {
+      const std::string parent = above == 0 ? "" : "/" + std::string(above, 'p');
+      const std::string name(length, 'n');
+      const std::string text = parent + "/" + name;
+      const PathView path = PathView::from_normal(text);
+      ASSERT_EQ(path.name(), name) << text;
+      ASSERT_EQ(path.prefix_bytes(0), 1U);
+      ASSERT_EQ(path.prefix_bytes(1), above == 0 ? text.size() : parent.size()) << text;
+      ASSERT_EQ(path.prefix_bytes(2), text.size()) << text;
+      ASSERT_EQ(path.prefix_bytes(9), text.size()) << text;
+    }
+  }
+  EXPECT_EQ(PathView().name(), "");
+  EXPECT_EQ(PathView::from_normal("/a/b/c/d").prefix_bytes(3), 6U);
+  // Bytes whose bits are a slash's but for one.
+  EXPECT_EQ(PathView::from_normal("/\xaf\x2e\x30\x0f\x6f\x2f\xaf.").name(), "\xaf.");
+}
+
 TEST(Path, Parts) {
   const PathView path = PathView::from_normal("/a/b/c");
   EXPECT_EQ(path.name(), "c");

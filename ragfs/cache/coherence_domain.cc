@@ -149,16 +149,24 @@ Observation CoherenceDomain::observe_for(const CachePath& at, ObjectKind kind, u
   return table_.observe_exactly(at.trail(), kind);
 }
 
-bool CoherenceDomain::wants_verification() {
+namespace {
+thread_local uint32_t hits_looked_at = 0;
+}
+
+bool CoherenceDomain::verification_is_due() const {
   if (!provider_.capabilities().zero_copy || config_.verify_dram == VerifyDram::always) return true;
-  if (config_.verify_dram == VerifyDram::off) return false;
-  thread_local uint32_t hits = 0;
-  return ++hits % kVerifyOneIn == 0;
+  return config_.verify_dram == VerifyDram::sample && (hits_looked_at + 1) % kVerifyOneIn == 0;
+}
+
+bool CoherenceDomain::takes_verification() const {
+  const bool due = verification_is_due();
+  ++hits_looked_at;
+  return due;
 }
 
 std::optional<DecodedEnvelope> CoherenceDomain::open_object(const CachePath& at, ObjectKind kind, const CacheKey& key,
                                                             const Bytes& object, Deadline deadline) {
-  std::optional<DecodedEnvelope> decoded = decode_envelope(object.view(), wants_verification());
+  std::optional<DecodedEnvelope> decoded = decode_envelope(object.view(), takes_verification());
   if (decoded && decoded->info.kind == kind && decoded->info.identity_hash == at.backend->identity_hash &&
       decoded->info.path == at.path.text()) {
     return decoded;
@@ -230,38 +238,39 @@ void leave_note(const CacheHit& hit, const Observation& seen) {
 }  // namespace
 
 // The rules of lookup()'s first way in the same order (tag, get, envelope, epoch, expiry, note); whatever is not
-// plainly a hit or plainly absent is left to the records. A test that takes a rule out never comes this way.
-CoherenceDomain::Judged CoherenceDomain::find_judged(const CachePath& at, ObjectKind kind, const CacheKey& object_key,
-                                                     Bytes& payload, int64_t& filled_at_ns) {
-  if (!all_rules_enabled() || !provider_.capabilities().zero_copy) return Judged::unknown;
-  provider_.prefetch(object_key);
+// plainly a hit is left to lookup(). The envelope names kind, identity and path, so the key's hash finds it and its text
+// is not needed. A test that takes a rule out never comes this way.
+bool CoherenceDomain::find_judged(const CachePath& at, ObjectKind kind, Bytes& payload, int64_t& filled_at_ns) {
+  if (!all_rules_enabled() || !provider_.capabilities().by_hash) return false;
+  const uint64_t key_hash = keys_.key_hash(kind, at.backend->identity_hash, at.path);
+  uint64_t tag = 0;
   const bool no_records = table_.empty();
-  const uint64_t tag = no_records ? 0 : table_.shard_tag(MutationTable::shard_of(at.backend->root_id, at.path));
-  if (!no_records && tag == 0) return Judged::unknown;
+  if (!no_records) {
+    provider_.prefetch(key_hash);
+    tag = table_.shard_tag(MutationTable::shard_of(at.backend->root_id, at.path));
+    if (tag == 0) return false;
+  }
   RAGFS_PAUSE_POINT("lookup.before_get");
-  GetResult got = provider_.get(object_key, Deadline::never());
+  payload = provider_.get_by_hash(key_hash);
   RAGFS_PAUSE_POINT("lookup.after_get");
-  if (!got || !got->has_value()) return Judged::absent;
-  Bytes& object = **got;
   const std::optional<EnvelopeGlance> seen =
-      glance_at_envelope(object.view(), kind, at.backend->identity_hash, at.path.text());
-  if (!seen || seen->epoch != (epoch() ^ at.backend->term) || seen->expires_at_ns != 0) return Judged::unknown;
-  if (!no_records && object.note()->load(std::memory_order_acquire) != tag) return Judged::unknown;
-  if (wants_verification()) return Judged::unknown;
+      glance_at_envelope(payload.view(), kind, at.backend->identity_hash, at.path.text());
+  if (!seen || seen->epoch != (epoch() ^ at.backend->term) || seen->expires_at_ns != 0) return false;
+  if (!no_records && payload.note()->load(std::memory_order_acquire) != tag) return false;
+  if (verification_is_due()) return false;  // lookup() takes it
+  ++hits_looked_at;
   filled_at_ns = seen->filled_at_ns;
-  payload = std::move(object).slice(seen->payload_at);
-  return Judged::hit;
+  payload = std::move(payload).slice(seen->payload_at);
+  return true;
 }
 
 std::optional<Bytes> CoherenceDomain::lookup_payload(const CachePath& at, ObjectKind kind, Deadline deadline,
                                                      int64_t& filled_at_ns, std::optional<CacheHit>* suspect) {
-  const CacheKey object_key = key(at, kind);
   std::optional<Bytes> payload(std::in_place);
-  const Judged judged = find_judged(at, kind, object_key, *payload, filled_at_ns);
-  if (judged == Judged::hit) return payload;
-  if (judged == Judged::absent) return std::nullopt;
+  if (find_judged(at, kind, *payload, filled_at_ns)) return payload;
   // Complete by itself: it passes what find_judged() would, too.
-  std::optional<CacheHit> hit = lookup_by_records(at, kind, object_key, deadline, suspect);
+  payload.reset();
+  std::optional<CacheHit> hit = lookup(at, kind, key(at, kind), deadline, suspect);
   if (!hit) return std::nullopt;
   filled_at_ns = hit->envelope.info.filled_at_ns;
   return std::move(*hit).payload();
@@ -269,7 +278,7 @@ std::optional<Bytes> CoherenceDomain::lookup_payload(const CachePath& at, Object
 
 std::optional<CacheHit> CoherenceDomain::lookup(const CachePath& at, ObjectKind kind, const CacheKey& object_key,
                                                 Deadline deadline, std::optional<CacheHit>* suspect) {
-  provider_.prefetch(object_key);
+  provider_.prefetch(object_key.hash());
   // First way, for most hits: no record exists, or none that covers the path changed since the object was judged.
   const bool no_records = table_.empty();
   if (rule_enabled(Rule::kRecordsBeforeGet) && (no_records || provider_.capabilities().zero_copy)) {

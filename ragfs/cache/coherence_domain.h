@@ -252,7 +252,10 @@ class CoherenceDomain {
   Result<DirectRead> enter_direct_read(Deadline deadline);
 
  private:
-  bool wants_verification();
+  // The checksum of the next in-process object that this thread looks at is to be checked.
+  bool verification_is_due() const;
+  // The same, and counts one as looked at.
+  bool takes_verification() const;
   // The envelope in `object` if it is intact and of this path; else the object is dropped.
   std::optional<DecodedEnvelope> open_object(const CachePath& at, ObjectKind kind, const CacheKey& key,
                                              const Bytes& object, Deadline deadline);
@@ -269,8 +272,8 @@ class CoherenceDomain {
   std::optional<CacheHit> lookup_by_records(const CachePath& at, ObjectKind kind, const CacheKey& key,
                                             Deadline deadline, std::optional<CacheHit>* suspect);
   // The first way of lookup() alone, without decoding the envelope: an object of this process that was judged before.
-  enum class Judged : uint8_t { hit, absent, unknown };
-  Judged find_judged(const CachePath& at, ObjectKind kind, const CacheKey& key, Bytes& payload, int64_t& filled_at_ns);
+  // False: not found this way. `payload` may hold anything then.
+  bool find_judged(const CachePath& at, ObjectKind kind, Bytes& payload, int64_t& filled_at_ns);
   std::optional<CacheHit> lookup_get_first(const CachePath& at, ObjectKind kind, const CacheKey& key,
                                            Deadline deadline);
   void leave_direct_read();

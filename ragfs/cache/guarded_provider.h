@@ -68,10 +68,15 @@ class GuardedProvider {
   void attach(const std::string& incarnation);
 
   // As in CacheProvider; each ends by the earlier of the caller's deadline and operation_timeout_ms.
-  void prefetch(const CacheKey& key) const noexcept {
-    if (in_process_) provider_->prefetch(key);
+  void prefetch(uint64_t key_hash) const noexcept {
+    if (in_process_) provider_->prefetch(key_hash);
   }
   GetResult get(const CacheKey& key, Deadline deadline);
+  // See CacheProvider::get_by_hash; empty too while the breaker is not closed.
+  Bytes get_by_hash(uint64_t key_hash) noexcept {
+    if (!capabilities_.by_hash || state_.load(std::memory_order_relaxed) != BreakerState::closed) return {};
+    return provider_->get_by_hash(key_hash);
+  }
   Result<void> put(const CacheKey& key, const ValueParts& value, const PutOptions& options, Deadline deadline);
   Result<void> erase(const CacheKey& key, Deadline deadline);
   std::vector<GetResult> get_many(std::span<const CacheKey> keys, Deadline deadline);

@@ -74,13 +74,14 @@ size_t scope_length(PathView path) {
 }
 
 KeySpace::KeySpace(std::string_view name_space)
-    : namespace_(encode_key_part(name_space)), namespace_hash_(hash64(namespace_)) {
+    : namespace_(encode_key_part(name_space)) {
   constexpr std::string_view kNames[] = {"file:", "dir:", "subtree:"};  // in the order of ObjectKind
   for (size_t i = 0; i < prefixes_.size(); ++i) {
     const std::string prefix = std::string(kNames[i]) + namespace_ + ":";
     static_assert(std::string_view("subtree::").size() + kLongestPlainPart <= sizeof(Prefix::text));
     std::ranges::copy(prefix, prefixes_[i].text.begin());
     prefixes_[i].size = prefix.size();
+    kind_seeds_[i] = hash64(prefix);
   }
 }
 
@@ -92,9 +93,7 @@ bool KeySpace::owns(std::string_view key) const {
 
 CacheKey KeySpace::key(ObjectKind kind, uint64_t identity_hash, PathView path) const {
   const Hash128 hash = hash128(path.text(), identity_hash);
-  // The kind is the only part of the key that the path hash does not cover (the namespace is one per provider use).
-  const uint64_t key_hash = mix64(hash.low ^ (static_cast<uint64_t>(kind) << 56) ^ namespace_hash_);
-  return CacheKey::written(key_hash, [&](char* const text) {
+  return CacheKey::written(key_hash(kind, identity_hash, path), [&](char* const text) {
     const Prefix& prefix = prefixes_[static_cast<size_t>(kind) - 1];
     std::memcpy(text, prefix.text.data(), prefix.text.size());  // of a constant size: a few moves, no call
     char* out = text + prefix.size;

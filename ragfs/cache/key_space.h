@@ -32,6 +32,10 @@ class KeySpace {
   explicit KeySpace(std::string_view name_space);
 
   CacheKey key(ObjectKind kind, uint64_t identity_hash, PathView path) const;
+  // key().hash() without its text: what a hit in this process's memory takes.
+  uint64_t key_hash(ObjectKind kind, uint64_t identity_hash, PathView path) const {
+    return hash64(path.text(), identity_hash ^ kind_seeds_[static_cast<size_t>(kind) - 1]);
+  }
   // True for the keys of this namespace.
   bool owns(std::string_view key) const;
   const std::string& encoded_namespace() const { return namespace_; }
@@ -45,7 +49,7 @@ class KeySpace {
 
   std::string namespace_;
   std::array<Prefix, 3> prefixes_;  // of each ObjectKind, from 1
-  uint64_t namespace_hash_;
+  std::array<uint64_t, 3> kind_seeds_;  // of each ObjectKind in this namespace
 };
 
 }  // namespace ragfs

@@ -100,6 +100,10 @@ TEST(KeySpace, EqualKeysHaveEqualHashes) {
   const CacheKey b = two.key(ObjectKind::file, 5, PathView::from_normal("/a/b"));
   EXPECT_EQ(a, b);
   EXPECT_EQ(a.hash(), b.hash());
+  EXPECT_EQ(a.hash(), one.key_hash(ObjectKind::file, 5, PathView::from_normal("/a/b")));
+  EXPECT_NE(a.hash(), one.key_hash(ObjectKind::listing, 5, PathView::from_normal("/a/b")));
+  EXPECT_NE(a.hash(), one.key_hash(ObjectKind::file, 6, PathView::from_normal("/a/b")));
+  EXPECT_NE(a.hash(), KeySpace("other").key_hash(ObjectKind::file, 5, PathView::from_normal("/a/b")));
   EXPECT_FALSE(a == one.key(ObjectKind::listing, 5, PathView::from_normal("/a/b")));
 }
 

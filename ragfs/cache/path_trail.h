@@ -1,7 +1,8 @@
 // PathTrail: the ids of a path and of all its ancestors, computed in one pass over its text.
 //
-// For: looking a path and everything above it up in the mutation table without hashing each prefix again: the id of a
-// child is the hash of its name seeded with its parent's id. Ids are seeded per process (an attacker cannot build
+// For: looking a path and everything above it up in the mutation table without hashing each prefix again: the id of each of
+// the first sixteen is the hash of its path's text, that of a deeper one the hash of its name seeded with its parent's id
+// (so that the work stays linear). Ids are seeded per process (an attacker cannot build
 // collisions) and per backend identity. Not for: cache keys, which must be the same in the next process (KeySpace).
 // Thread-safety: values.
 #pragma once
@@ -19,7 +20,8 @@ class PathTrail {
  public:
   PathTrail(uint64_t root_id, PathView path);
 
-  // The id of the ancestor of `path` at `depth`, or of `path` itself when it is not that deep. Does not look further.
+  // The id of the ancestor of `path` at `depth`, or of `path` itself when it is not that deep: one hash.
+  // `depth` must be below 16.
   static uint64_t id_at(uint64_t root_id, PathView path, size_t depth);
 
   // Number of ids: depth + 1. Index 0 is the root, size() - 1 the path itself.

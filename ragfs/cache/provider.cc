@@ -4,7 +4,9 @@
 
 namespace ragfs {
 
-void CacheProvider::prefetch(const CacheKey& /*key*/) const noexcept {}
+Bytes CacheProvider::get_by_hash(uint64_t /*key_hash*/) noexcept { return {}; }
+
+void CacheProvider::prefetch(uint64_t /*key_hash*/) const noexcept {}
 
 std::vector<GetResult> CacheProvider::get_many(std::span<const CacheKey> keys, Deadline deadline) {
   std::vector<GetResult> results;

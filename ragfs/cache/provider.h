@@ -34,6 +34,7 @@ struct ProviderCapabilities {
   bool batch_put = false;   // put_many and erase_many are cheaper than single calls
   uint32_t atomic_put = 0;  // most items of put_atomic; 0 = not supported
   bool partial_read = false;
+  bool by_hash = false;        // get_by_hash is supported
   bool zero_copy = false;      // get returns a pin on the stored bytes, with a note that lives with the object
   bool may_resurrect = false;  // can forget a confirmed erase or overwrite without a new incarnation
   bool enumerates = false;     // erase_if is supported
@@ -79,9 +80,14 @@ class CacheProvider {
   virtual std::string_view name() const = 0;
   virtual const ProviderCapabilities& capabilities() const = 0;
 
-  // A get of `key` follows at once: an in-process provider may start loading its index into the CPU's caches.
-  virtual void prefetch(const CacheKey& key) const noexcept;
+  // A get of a key of this hash follows at once: an in-process provider may start loading its index into the CPU's
+  // caches.
+  virtual void prefetch(uint64_t key_hash) const noexcept;
   virtual GetResult get(const CacheKey& key, Deadline deadline) = 0;
+  // An object of this process's memory whose key has this hash, or an empty Bytes. Nearly always the only one; the
+  // caller makes sure from the bytes themselves, and asks get() when they are another key's or there are none. Only
+  // with the `by_hash` capability.
+  virtual Bytes get_by_hash(uint64_t key_hash) noexcept;
   virtual Result<void> put(const CacheKey& key, const ValueParts& value, const PutOptions& options,
                            Deadline deadline) = 0;
   virtual Result<void> erase(const CacheKey& key, Deadline deadline) = 0;

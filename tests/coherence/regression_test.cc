@@ -1,6 +1,7 @@
 // Bugs of the coherence protocol's code, each with a test that has its name.
 #include <gtest/gtest.h>
 
+#include "ragfs/providers/embedded/embedded_provider.h"
 #include "tests/coherence/watched_fixture.h"
 
 namespace ragfs {
@@ -113,6 +114,21 @@ TEST_F(CoherenceRegression, CopyMadeAParentThatWasRemovedAfterItLooked) {
     EXPECT_EQ(list("/a"), "d from");
     PausePoints::clear();
   }
+}
+
+// The way that most hits go counted the hit whose checksum was due, and the way that would have checked it took the next.
+TEST_F(CoherenceRegression, SampledChecksumsAreCheckedOnTheHitPath) {
+  const std::shared_ptr<CacheProvider> embedded = EmbeddedProvider::create({}).value();
+  put_in_backend("/d/f", "right bytes");
+  cached.reset();
+  domain = std::make_shared<CoherenceDomain>(CoherenceConfig{}, embedded);
+  cached = std::make_shared<CachedFileSystem>(backend, domain, CachedMountConfig{});
+  EXPECT_EQ(read("/d/f"), "right bytes");
+  const Bytes cached_bytes = cached->read(ctx, kFile, 0, 0).value();
+  *const_cast<char*>(cached_bytes.data()) = 'R';  // memory that went bad
+  for (int i = 0; i < 1'100; ++i) (void)read("/d/f");
+  EXPECT_EQ(domain->counters().read(CacheCounter::damaged), 1U);
+  EXPECT_EQ(read("/d/f"), "right bytes");
 }
 
 }  // namespace

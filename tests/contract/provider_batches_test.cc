@@ -192,5 +192,19 @@ TEST_P(ProviderAbilitiesContract, OnlyAZeroCopyProviderPinsWhatItStored) {
   EXPECT_EQ(first.data() == second.data(), can().zero_copy);
 }
 
+TEST_P(ProviderAbilitiesContract, AHashFindsTheObjectOfItsKeyOrNothing) {
+  const CacheKey key("file:a");
+  ASSERT_TRUE(put("file:a", "first"));
+  EXPECT_EQ(provider().get_by_hash(key.hash()).view(), can().by_hash ? "first" : "");
+  ASSERT_TRUE(put("file:a", "second"));
+  EXPECT_EQ(provider().get_by_hash(key.hash()).view(), can().by_hash ? "second" : "");
+  EXPECT_TRUE(provider().get_by_hash(CacheKey("file:b").hash()).empty());
+  ASSERT_TRUE(provider().erase(key, soon()));
+  EXPECT_TRUE(provider().get_by_hash(key.hash()).empty());
+  ASSERT_TRUE(put("file:c", "short-lived", {.ttl_ms = 1}));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_TRUE(provider().get_by_hash(CacheKey("file:c").hash()).empty());
+}
+
 }  // namespace
 }  // namespace ragfs::contract

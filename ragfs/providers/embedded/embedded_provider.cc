@@ -21,6 +21,7 @@ ProviderCapabilities capabilities_of(const MemoryTier& memory) {
           .batch_get = true,
           .batch_put = true,
           .atomic_put = MemoryTier::kMostAtomicItems,
+          .by_hash = true,
           .zero_copy = true,
           .enumerates = true,
           .max_value_bytes = memory.max_object_bytes() - std::min<uint64_t>(kMaxKeyBytes, memory.max_object_bytes())};
@@ -53,11 +54,15 @@ MemoryTier::Item EmbeddedProvider::item_for(const CacheKey& key, const ValuePart
                       .preferred = options.preferred}};
 }
 
-void EmbeddedProvider::prefetch(const CacheKey& key) const noexcept { memory_->prefetch(key.hash()); }
+void EmbeddedProvider::prefetch(uint64_t key_hash) const noexcept { memory_->prefetch(key_hash); }
 
 GetResult EmbeddedProvider::get(const CacheKey& key, Deadline /*deadline*/) {
   if (closed_.load(std::memory_order_relaxed)) return closed();
   return memory_->get(key.text(), key.hash());
+}
+
+Bytes EmbeddedProvider::get_by_hash(uint64_t key_hash) noexcept {
+  return closed_.load(std::memory_order_relaxed) ? Bytes() : memory_->get_by_hash(key_hash);
 }
 
 Result<void> EmbeddedProvider::put(const CacheKey& key, const ValueParts& value, const PutOptions& options,

@@ -29,8 +29,9 @@ class EmbeddedProvider final : public CacheProvider {
   std::string_view name() const override { return "embedded"; }
   const ProviderCapabilities& capabilities() const override { return capabilities_; }
 
-  void prefetch(const CacheKey& key) const noexcept override;
+  void prefetch(uint64_t key_hash) const noexcept override;
   GetResult get(const CacheKey& key, Deadline deadline) override;
+  Bytes get_by_hash(uint64_t key_hash) noexcept override;
   Result<void> put(const CacheKey& key, const ValueParts& value, const PutOptions& options, Deadline deadline) override;
   Result<void> erase(const CacheKey& key, Deadline deadline) override;
   std::vector<GetResult> get_many(std::span<const CacheKey> keys, Deadline deadline) override;

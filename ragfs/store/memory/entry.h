@@ -58,9 +58,10 @@ class Entry final : public EntryLinks, public BytesOwner {
   size_t value_size() const noexcept { return value_size_; }
   std::string_view value_view() const noexcept { return {value(), value_size_}; }
   uint64_t expires_ms() const noexcept { return uint64_t{expires_high_} << 32 | expires_low_; }
-  bool is(std::string_view key_text, uint64_t hash) const noexcept {
-    return hash_ == hash && key_size_ == key_text.size() && std::memcmp(text(), key_text.data(), key_size_) == 0;
+  bool has_key(std::string_view key_text) const noexcept {
+    return key_size_ == key_text.size() && std::memcmp(text(), key_text.data(), key_size_) == 0;
   }
+  bool is(std::string_view key_text, uint64_t hash) const noexcept { return hash_ == hash && has_key(key_text); }
 
   // How often it was hit, up to kMaxFrequency. Concurrent hits may count as one.
   uint8_t frequency() const noexcept { return frequency_.load(std::memory_order_relaxed); }

@@ -44,7 +44,12 @@ class EntryTable {
 
   void prefetch(uint64_t hash) const noexcept { __builtin_prefetch(&bucket_for(hash), 0); }
   // The entry, pinned (the caller drops the reference), or nullptr: not there, or not found this way.
-  Entry* find_unlocked(std::string_view key, uint64_t hash) const noexcept;
+  Entry* find_unlocked(std::string_view key, uint64_t hash) const noexcept {
+    return find_unlocked(hash, [key](const Entry& entry) { return entry.has_key(key); });
+  }
+  // The same for the first entry of this hash that `wanted` is true of.
+  template <typename Wanted>
+  Entry* find_unlocked(uint64_t hash, const Wanted& wanted) const noexcept;
 
   // --- under the shard's lock ---
   // The entry, not pinned.
@@ -123,7 +128,8 @@ inline EntryTable::Bucket& EntryTable::bucket_for(uint64_t hash) const noexcept 
   return buckets_[index];
 }
 
-inline Entry* EntryTable::find_unlocked(std::string_view key, uint64_t hash) const noexcept {
+template <typename Wanted>
+Entry* EntryTable::find_unlocked(uint64_t hash, const Wanted& wanted) const noexcept {
   const uint64_t tag = tag_of(hash);
   const Bucket* bucket = &bucket_for(hash);
   // A chain that changes under our feet might lead in circles: two buckets are enough for nearly all keys.
@@ -137,7 +143,7 @@ inline Entry* EntryTable::find_unlocked(std::string_view key, uint64_t hash) con
         Entry* entry = entry_of(word);
         Entry::prefetch(entry);
         if (!entry->try_add_ref()) continue;
-        if (slot.load(std::memory_order_acquire) == word && entry->is(key, hash)) return entry;
+        if (slot.load(std::memory_order_acquire) == word && entry->hash() == hash && wanted(*entry)) return entry;
         entry->drop_ref();
       }
     }

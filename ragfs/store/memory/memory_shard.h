@@ -35,6 +35,10 @@ class alignas(64) MemoryShard {
     if (Entry* entry = table_.find_unlocked(key, hash)) return entry;
     return find_locked(key, hash);
   }
+  // The entry of this hash, pinned, or nullptr: not there, or not found without the lock.
+  Entry* find_by_hash(uint64_t hash) const noexcept {
+    return table_.find_unlocked(hash, [](const Entry&) { return true; });
+  }
   // Takes the caller's reference over when done.
   Linked link(Entry* entry) RAGFS_EXCLUDES(lock_);
   // Takes the object out; nullptr when it is absent.

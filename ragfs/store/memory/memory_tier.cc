@@ -117,6 +117,18 @@ std::optional<Bytes> MemoryTier::get(std::string_view key, uint64_t hash) {
   return Bytes::adopt(entry->value(), entry->value_size(), entry);
 }
 
+Bytes MemoryTier::get_by_hash(uint64_t hash) noexcept {
+  Entry* entry = shard_for(hash).find_by_hash(hash);
+  if (entry == nullptr) return {};
+  if (is_expired(entry)) {
+    entry->drop_ref();
+    return {};
+  }
+  entry->count_hit();
+  counters_.add(MemoryTierCounters::kHits);
+  return Bytes::adopt(entry->value(), entry->value_size(), entry);
+}
+
 bool MemoryTier::contains(std::string_view key, uint64_t hash) {
   Entry* entry = shard_for(hash).find(key, hash);
   if (entry == nullptr) return false;

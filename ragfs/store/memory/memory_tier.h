@@ -70,6 +70,8 @@ class MemoryTier {
 
   // The value, pinned: it stays readable and counts against the budget until the last Bytes is gone. nullopt = miss.
   std::optional<Bytes> get(std::string_view key, uint64_t hash);
+  // The object that has this hash, whatever its key, or an empty Bytes. Counts as a hit when there is one.
+  Bytes get_by_hash(uint64_t hash) noexcept;
   // Asks for the memory that get() will touch first; worth it a few hundred nanoseconds ahead, as in a batch.
   void prefetch(uint64_t hash) const noexcept { shard_for(hash).prefetch(hash); }
   // True if get() would hit now; counts as neither hit nor miss.
