@@ -238,8 +238,8 @@ void leave_note(const CacheHit& hit, const Observation& seen) {
 }  // namespace
 
 // The rules of lookup()'s first way in the same order (tag, get, envelope, epoch, expiry, note); whatever is not
-// plainly a hit is left to lookup(). The envelope names kind, identity and path, so the key's hash finds it and its text
-// is not needed. A test that takes a rule out never comes this way.
+// plainly a hit is left to lookup(). The envelope names kind, identity and path, so the key's hash finds it and its
+// text is not needed. A test that takes a rule out never comes this way.
 bool CoherenceDomain::find_judged(const CachePath& at, ObjectKind kind, Bytes& payload, int64_t& filled_at_ns) {
   if (!all_rules_enabled() || !provider_.capabilities().by_hash) return false;
   const uint64_t key_hash = keys_.key_hash(kind, at.backend->identity_hash, at.path);

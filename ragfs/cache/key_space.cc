@@ -73,8 +73,7 @@ size_t scope_length(PathView path) {
   return std::min(text.find('/', kind_end + 1), text.size());
 }
 
-KeySpace::KeySpace(std::string_view name_space)
-    : namespace_(encode_key_part(name_space)) {
+KeySpace::KeySpace(std::string_view name_space) : namespace_(encode_key_part(name_space)) {
   constexpr std::string_view kNames[] = {"file:", "dir:", "subtree:"};  // in the order of ObjectKind
   for (size_t i = 0; i < prefixes_.size(); ++i) {
     const std::string prefix = std::string(kNames[i]) + namespace_ + ":";

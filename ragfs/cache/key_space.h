@@ -48,7 +48,7 @@ class KeySpace {
   };
 
   std::string namespace_;
-  std::array<Prefix, 3> prefixes_;  // of each ObjectKind, from 1
+  std::array<Prefix, 3> prefixes_;      // of each ObjectKind, from 1
   std::array<uint64_t, 3> kind_seeds_;  // of each ObjectKind in this namespace
 };
 

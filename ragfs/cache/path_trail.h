@@ -1,10 +1,9 @@
 // PathTrail: the ids of a path and of all its ancestors, computed in one pass over its text.
 //
-// For: looking a path and everything above it up in the mutation table without hashing each prefix again: the id of each of
-// the first sixteen is the hash of its path's text, that of a deeper one the hash of its name seeded with its parent's id
-// (so that the work stays linear). Ids are seeded per process (an attacker cannot build
-// collisions) and per backend identity. Not for: cache keys, which must be the same in the next process (KeySpace).
-// Thread-safety: values.
+// For: looking a path and everything above it up in the mutation table without hashing each prefix again: the id of
+// each of the first sixteen is the hash of its path's text, that of a deeper one the hash of its name seeded with its
+// parent's id (so that the work stays linear). Ids are seeded per process (an attacker cannot build collisions) and per
+// backend identity. Not for: cache keys, which must be the same in the next process (KeySpace). Thread-safety: values.
 #pragma once
 
 #include <array>

@@ -26,8 +26,9 @@ TEST(PathTrail, HasAnIdForThePathAndEachAncestor) {
 TEST(PathTrail, DifferentPathsAndRootsHaveDifferentIds) {
   std::set<uint64_t> ids;
   const std::vector<std::string> paths = {"/a", "/b", "/ab", "/a/b", "/b/a", "/a/a", "/aa", "/a/b/c", "/ab/c", "/a/bc"};
+  // Root ids are hashes.
   for (const uint64_t root : {1, 2, 3}) {
-    for (const std::string& path : paths) ids.insert(trail_of(path, root).self());
+    for (const std::string& path : paths) ids.insert(trail_of(path, mix64(root)).self());
   }
   EXPECT_EQ(ids.size(), 3 * paths.size());
 }

@@ -116,7 +116,8 @@ TEST_F(CoherenceRegression, CopyMadeAParentThatWasRemovedAfterItLooked) {
   }
 }
 
-// The way that most hits go counted the hit whose checksum was due, and the way that would have checked it took the next.
+// The way that most hits go counted the hit whose checksum was due, and the way that would have checked it took the
+// next.
 TEST_F(CoherenceRegression, SampledChecksumsAreCheckedOnTheHitPath) {
   const std::shared_ptr<CacheProvider> embedded = EmbeddedProvider::create({}).value();
   put_in_backend("/d/f", "right bytes");
