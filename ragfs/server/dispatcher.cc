@@ -7,6 +7,7 @@
 #include <new>
 
 #include "ragfs/server/api.h"
+#include "ragfs/server/openapi.h"
 #include "ragfs/server/reply.h"
 
 namespace ragfs::server {
@@ -30,6 +31,7 @@ Dispatcher::Dispatcher(Services& services, TokenSet tokens, bool local_only)
   add_handle_routes(router_, services);
   add_mount_routes(router_, services);
   add_status_routes(router_, services);
+  add_openapi_routes(router_, services.version, !tokens_.empty());
 }
 
 std::optional<HttpResponse> Dispatcher::guard_browser(const HttpRequest& header) const {

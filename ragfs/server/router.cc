@@ -31,9 +31,10 @@ Router::Match Router::match(std::string_view method, std::string_view path) cons
   if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   if (method == "HEAD") method = "GET";
   Match match;
+  const bool literal = std::ranges::any_of(routes_, [&](const Route& route) { return route.path == path; });
   std::vector<std::string> captures;
   for (const Route& route : routes_) {
-    if (!fits(route.path, path, captures)) continue;
+    if (!fits(route.path, path, captures) || (literal && !captures.empty())) continue;
     if (route.method == method) {
       match.route = &route;
       match.captures = std::move(captures);

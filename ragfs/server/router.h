@@ -55,7 +55,8 @@ class Router {
     std::vector<std::string> captures;
     std::vector<std::string> allowed;
   };
-  // HEAD matches GET. One '/' at the end of a path makes no difference.
+  // HEAD matches GET. A path that is written out goes before one with {...}: /handles/open is no handle. One '/' at the
+  // end of a path makes no difference.
   Match match(std::string_view method, std::string_view path) const;
 
  private:
