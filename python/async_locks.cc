@@ -8,6 +8,9 @@
 namespace ragfs::python {
 namespace {
 
+constexpr int64_t kLookAgain_ms = 1'000;
+constexpr int64_t kLookAtFiles_ms = 100;
+
 // Every client's AsyncLocks, so that their threads can be ended before the interpreter goes.
 struct Registry {
   Mutex mutex;
@@ -104,18 +107,20 @@ py::object AsyncLocks::acquire(const std::shared_ptr<BoundClient>& client, std::
   const py::object loop = py::module_::import("asyncio").attr("get_running_loop")();
   const py::object future = loop.attr("create_future")();
   LockBook& book = client->client->locks();
-  auto granted = book.try_acquire(requests, owner_lease);
-  if (!granted) {
-    deliver(client, future, std::unexpected(granted.error()));
-    return future;
-  }
-  if (*granted) {
-    deliver(client, future, **granted);
-    return future;
-  }
-  if (timeout_ms == 0) {
-    deliver(client, future, std::unexpected(book.give_up(requests, 0)));
-    return future;
+  if (!book.keeps_files()) {
+    auto granted = book.try_acquire(requests, owner_lease);
+    if (!granted) {
+      deliver(client, future, std::unexpected(granted.error()));
+      return future;
+    }
+    if (*granted) {
+      deliver(client, future, **granted);
+      return future;
+    }
+    if (timeout_ms == 0) {
+      deliver(client, future, std::unexpected(book.give_up(requests, 0)));
+      return future;
+    }
   }
   start(client);
   bool full = false;
@@ -152,9 +157,13 @@ Deadline AsyncLocks::try_all(BoundClient& client) {
   std::list<Waiter> settled;
   std::vector<Result<LeaseRef>> results;
   Deadline earliest;
+  std::list<Waiter> waiters;
   {
     const MutexLock lock(mutex_);
-    for (auto at = waiters_.begin(); at != waiters_.end();) {
+    waiters.swap(waiters_);
+  }
+  {
+    for (auto at = waiters.begin(); at != waiters.end();) {
       const auto waiter = at++;
       Result<std::optional<LeaseRef>> granted = book.try_acquire(waiter->requests, waiter->owner_lease);
       if (granted && !*granted && !waiter->deadline.expired()) {
@@ -168,8 +177,13 @@ Deadline AsyncLocks::try_all(BoundClient& client) {
       } else {
         results.emplace_back(std::unexpected(book.give_up(waiter->requests, waiter->timeout_ms)));
       }
-      settled.splice(settled.end(), waiters_, waiter);
+      settled.splice(settled.end(), waiters, waiter);
     }
+  }
+  {
+    // Before those who came meanwhile.
+    const MutexLock lock(mutex_);
+    waiters_.splice(waiters_.begin(), waiters);
   }
   size_t next = 0;
   for (Waiter& waiter : settled) settle(client_, waiter, std::move(results[next++]));
@@ -178,7 +192,8 @@ Deadline AsyncLocks::try_all(BoundClient& client) {
 
 void AsyncLocks::run(BoundClient& client) {
   LockBook& book = client.client->locks();
-  constexpr int64_t kLookAgain_ms = 1'000;  // a lease in the way may run out without anybody telling
+  // A lease in the way may run out, and another process may let go, without anybody telling.
+  const int64_t look_again_ms = book.keeps_files() ? kLookAtFiles_ms : kLookAgain_ms;
   while (true) {
     const uint64_t seen = book.changes();
     const Deadline next = try_all(client);
@@ -186,7 +201,7 @@ void AsyncLocks::run(BoundClient& client) {
       const MutexLock lock(mutex_);
       if (stopping_) return;
     }
-    book.wait_for_change(seen, Deadline::earlier(next, Deadline::in_ms(kLookAgain_ms)));
+    book.wait_for_change(seen, Deadline::earlier(next, Deadline::in_ms(look_again_ms)));
   }
 }
 

@@ -20,6 +20,13 @@ struct BoundClient {
   std::shared_ptr<AsyncLocks> async_locks;
 };
 
+// Runs `call` without the GIL.
+template <typename Call>
+auto unlocked(const Call& call) {
+  const py::gil_scoped_release release;
+  return call();
+}
+
 using ClientClass = py::class_<BoundClient, std::shared_ptr<BoundClient>>;
 
 void bind_files(ClientClass& type);   // read, write, ls, grep, ...

@@ -12,13 +12,6 @@ using py::arg;
 
 constexpr const char* kNoStream = "Streaming not supported in binding mode";
 
-// Runs `call` without the GIL.
-template <typename Call>
-auto unlocked(const Call& call) {
-  const py::gil_scoped_release release;
-  return call();
-}
-
 py::dict message(const char* text) {
   py::dict out;
   out["message"] = text;

@@ -214,7 +214,7 @@ void bind_locks(ClientClass& type) {
       "pathlock_release",
       [](BoundClient& self, py::handle, py::handle owned) {
         const LeaseArgument lease = owned_lease_of(owned);
-        lock_value(self.client->locks().release(lease.lease_ref, lease.ownership_ref));
+        lock_value(unlocked([&] { return self.client->locks().release(lease.lease_ref, lease.ownership_ref); }));
       },
       arg("ctx"), arg("owned_lease_ref"));
   type.def(
@@ -222,7 +222,8 @@ void bind_locks(ClientClass& type) {
       [](BoundClient& self, py::handle, py::handle owned, py::handle lock_paths) {
         const LeaseArgument lease = owned_lease_of(owned);
         const auto paths = texts_of(lock_paths, "lock_paths");
-        lock_value(self.client->locks().release_selected(lease.lease_ref, lease.ownership_ref, paths));
+        lock_value(unlocked(
+            [&] { return self.client->locks().release_selected(lease.lease_ref, lease.ownership_ref, paths); }));
       },
       arg("ctx"), arg("owned_lease_ref"), arg("lock_paths"));
   type.def("pathlock_to_handoff", to_handoff, arg("ctx"), arg("owned_lease_ref"));
@@ -239,7 +240,7 @@ void bind_locks(ClientClass& type) {
       [](BoundClient& self, py::handle, py::handle path, py::handle ignore_stale) {
         (void)flag_of(ignore_stale, "ignore_stale");
         const LockRequest request = requests_of(self, {{std::string(text_of(path, "path")), false}}).front();
-        return self.client->locks().is_locked(request.path);
+        return lock_value(unlocked([&] { return self.client->locks().is_locked(request.path); }));
       },
       arg("ctx"), arg("path"), arg("ignore_stale") = true);
   type.def("pathlock_observe", observe, arg("ctx") = py::none());

@@ -29,6 +29,8 @@ std::atomic<uint64_t>& fork_generation() {
   return generation;
 }
 
+int64_t expire_ms(const Options& options) { return static_cast<int64_t>(options.lock_expire_secs * 1000); }
+
 bool is_blank(char32_t code) {
   return (code >= 0x09 && code <= 0x0d) || code == 0x20 || code == 0x85 || code == 0xa0 || code == 0x1680 ||
          (code >= 0x2000 && code <= 0x200a) || code == 0x2028 || code == 0x2029 || code == 0x202f || code == 0x205f ||
@@ -77,7 +79,8 @@ bool nested(const std::string& a, const std::string& b) {
 Client::Client(Options options)
     : options_(std::move(options)),
       table_(std::make_shared<MountTable>()),
-      locks_(std::make_unique<LockBook>(static_cast<int64_t>(options_.lock_expire_secs * 1000))),
+      lock_files_(options_.locks_shared ? std::make_unique<LockFiles>(table_, expire_ms(options_)) : nullptr),
+      locks_(std::make_unique<LockBook>(expire_ms(options_), lock_files_.get())),
       generation_(fork_generation().load()) {}
 
 Client::~Client() { close(); }

@@ -17,6 +17,7 @@
 
 #include "python/answer.h"
 #include "python/lock_book.h"
+#include "python/lock_files.h"
 #include "python/options.h"
 #include "ragfs/config/cache_layer.h"
 #include "ragfs/fs/file_system.h"
@@ -130,6 +131,7 @@ class Client {
 
   const Options options_;
   std::shared_ptr<MountTable> table_;
+  std::unique_ptr<LockFiles> lock_files_;  // nullptr = no other process
   std::unique_ptr<LockBook> locks_;
   std::unique_ptr<CacheLayer> cache_;
   std::atomic<bool> cached_reads_{false};

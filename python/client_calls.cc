@@ -206,7 +206,13 @@ Answer<void> Client::remove(const Context& ctx, std::string_view path, bool recu
   if (!held) return std::unexpected(std::move(held.error()));
   // Through the table: a removal's error names the path as the caller wrote it.
   if (recursive) return answer(table_->remove_all(ctx, place.path), place, Call::remove_all);
-  return answer(table_->remove(ctx, place.path), place, Call::remove);
+  auto removed = table_->remove(ctx, place.path);
+  if (!removed && removed.error().code == ErrorCode::directory_not_empty && lock_files_ != nullptr &&
+      lock_files_->holds_all_of(place.path)) {
+    // The caller's own lock keeps the directory from being empty.
+    removed = table_->remove_all(ctx, place.path);
+  }
+  return answer(std::move(removed), place, Call::remove);
 }
 
 Answer<FileInfo> Client::stat(const Context& ctx, std::string_view path) {
@@ -237,6 +243,7 @@ Answer<void> Client::rename(const Context& ctx, std::string_view from, std::stri
     if (!made) return answer(std::move(made), target, Call::make_parents);
     result = table_->rename(ctx, source.path, target.path);
   }
+  if (result && lock_files_ != nullptr) lock_files_->moved(source.path, target.path);
   return answer(std::move(result), source, Call::rename);
 }
 

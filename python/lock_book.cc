@@ -1,10 +1,12 @@
 #include "python/lock_book.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "python/lock_files.h"
 #include "python/lock_names.h"
 #include "ragfs/base/clock.h"
 #include "ragfs/base/path.h"
@@ -14,6 +16,11 @@ namespace {
 
 constexpr int64_t kNsPerMs = 1'000'000;
 constexpr size_t kMaxAdopted = 1'024;
+// Between two looks at other processes' lock files.
+constexpr int64_t kFirstPause_ms = 50;
+constexpr int64_t kLongestPause_ms = 500;
+
+std::string timed_out_text(int64_t timeout_ms) { return fmt::format("lock acquire timed out after {}ms", timeout_ms); }
 
 bool is_below(std::string_view path, std::string_view dir) {
   if (dir == "/") return path.size() > 1;
@@ -50,6 +57,45 @@ std::unexpected<Error> lease_error(std::string text) {
 }
 
 }  // namespace
+
+LockBook::LockBook(int64_t expire_ms, LockFiles* files) : expire_ms_(expire_ms), files_(files) {
+  if (files == nullptr) return;
+  keeper_pid_ = ::getpid();
+  keeper_ = std::thread([this] { keep_files(); });
+}
+
+LockBook::~LockBook() {
+  if (files_ == nullptr) return;
+  if (keeper_pid_ != ::getpid()) {
+    keeper_.detach();  // it belongs to the parent of this process
+  } else {
+    {
+      const MutexLock lock(mutex_);
+      stopping_ = true;
+      stop_.notify_all();
+    }
+    keeper_.join();
+  }
+  // What nobody has released would be in other processes' way until it expires.
+  for (const auto& [ref, lease] : leases_) files_->give_back(lease.requests, lease.owner_id);
+  flush_expired();
+}
+
+void LockBook::keep_files() {
+  const int64_t every_ms = std::max<int64_t>(expire_ms_ / 3, 1);
+  while (true) {
+    {
+      const MutexLock lock(mutex_);
+      const Deadline next = Deadline::in_ms(every_ms);
+      while (!stopping_ && stop_.wait_until(mutex_, next)) {
+      }
+      if (stopping_) return;
+      (void)take_back_expired();
+    }
+    flush_expired();
+    files_->refresh();
+  }
+}
 
 std::optional<LockConflict> LockBook::conflict(const LockRequest& request, std::string_view owner) {
   const auto blocks = [&](const std::string& path, const Entry& entry) {
@@ -131,6 +177,7 @@ int64_t LockBook::take_back_expired() {
       continue;
     }
     remove(at->second.requests, at->second.owner_id);
+    if (files_ != nullptr) gone_.push_back({std::move(at->second.requests), at->second.owner_id});
     ++counts_.stale_removed;
     at = leases_.erase(at);
   }
@@ -141,7 +188,7 @@ Error LockBook::refuse(const LockConflict& conflict, int64_t timeout_ms) {
   ++counts_.conflicts_total;
   conflicts_.push_back(conflict);
   if (conflicts_.size() > kMaxConflicts) conflicts_.pop_front();
-  return {ErrorCode::lock_conflict, fmt::format("lock acquire timed out after {}ms", timeout_ms)};
+  return {ErrorCode::lock_conflict, timed_out_text(timeout_ms)};
 }
 
 Result<void> LockBook::grant(const std::vector<LockRequest>& requests, const std::string& owner, int64_t timeout_ms) {
@@ -180,25 +227,84 @@ LeaseRef LockBook::open_lease(const std::vector<LockRequest>& requests, const st
   return ref;
 }
 
+void LockBook::flush_expired() {
+  if (files_ == nullptr) return;
+  std::vector<Gone> gone;
+  {
+    const MutexLock lock(mutex_);
+    gone.swap(gone_);
+  }
+  for (const Gone& one : gone) files_->give_back(one.requests, one.owner);
+}
+
+Result<bool> LockBook::take_files(const std::vector<LockRequest>& requests, const std::string& owner,
+                                  LockConflict& blocked) {
+  if (files_ == nullptr) return true;
+  flush_expired();
+  auto found = files_->take(requests, owner);
+  if (found && !*found) return true;
+  const MutexLock lock(mutex_);
+  remove(requests, owner);
+  if (!found) return std::unexpected(std::move(found.error()));
+  blocked = std::move(**found);
+  return false;
+}
+
+Result<void> LockBook::obtain(const std::vector<LockRequest>& requests, const std::string& owner, int64_t timeout_ms) {
+  const Deadline deadline = Deadline::in_ms(timeout_ms);
+  int64_t pause_ms = kFirstPause_ms;
+  while (true) {
+    {
+      const MutexLock lock(mutex_);
+      const int64_t left_ms = timeout_ms == 0 ? 0 : std::max<int64_t>(deadline.remaining_ns() / kNsPerMs, 0);
+      if (auto granted = grant(requests, owner, std::min(left_ms, timeout_ms)); !granted) {
+        return fail(granted.error().code, timed_out_text(timeout_ms));
+      }
+    }
+    LockConflict blocked;
+    const auto taken = take_files(requests, owner, blocked);
+    if (!taken) return std::unexpected(taken.error());
+    if (*taken) return {};
+    const MutexLock lock(mutex_);
+    if (timeout_ms == 0 || deadline.expired()) return std::unexpected(refuse(blocked, timeout_ms));
+    ++counts_.waiting;
+    (void)changed_.wait_until(mutex_, Deadline::earlier(deadline, Deadline::in_ms(pause_ms)));
+    --counts_.waiting;
+    pause_ms = std::min(pause_ms + pause_ms / 2, kLongestPause_ms);
+  }
+}
+
 Result<LeaseRef> LockBook::acquire(std::vector<LockRequest> requests, int64_t timeout_ms,
                                    std::string_view owner_lease) {
   requests = deduplicated(std::move(requests));
-  const MutexLock lock(mutex_);
-  auto owner = owner_of(owner_lease);
+  Result<std::string> owner;
+  {
+    const MutexLock lock(mutex_);
+    owner = owner_of(owner_lease);
+  }
   if (!owner) return std::unexpected(std::move(owner.error()));
-  if (auto granted = grant(requests, *owner, timeout_ms); !granted) return std::unexpected(std::move(granted.error()));
+  if (auto granted = obtain(requests, *owner, timeout_ms); !granted) return std::unexpected(std::move(granted.error()));
+  const MutexLock lock(mutex_);
   return open_lease(requests, *owner);
 }
 
 Result<std::optional<LeaseRef>> LockBook::try_acquire(const std::vector<LockRequest>& requests,
                                                       std::string_view owner_lease) {
   const std::vector<LockRequest> wanted = deduplicated(requests);
+  Result<std::string> owner;
+  {
+    const MutexLock lock(mutex_);
+    owner = owner_of(owner_lease);
+    if (!owner) return std::unexpected(std::move(owner.error()));
+    (void)take_back_expired();
+    if (conflict(wanted, *owner)) return std::optional<LeaseRef>();
+    add(wanted, *owner);
+  }
+  LockConflict blocked;
+  const auto taken = take_files(wanted, *owner, blocked);
+  if (!taken) return std::unexpected(taken.error());
+  if (!*taken) return std::optional<LeaseRef>();
   const MutexLock lock(mutex_);
-  auto owner = owner_of(owner_lease);
-  if (!owner) return std::unexpected(std::move(owner.error()));
-  (void)take_back_expired();
-  if (conflict(wanted, *owner)) return std::optional<LeaseRef>();
-  add(wanted, *owner);
   return std::optional<LeaseRef>(open_lease(wanted, *owner));
 }
 
@@ -209,9 +315,9 @@ Error LockBook::give_up(const std::vector<LockRequest>& requests, int64_t waited
 }
 
 Result<LockBook::Hold> LockBook::hold(std::vector<LockRequest> requests, int64_t timeout_ms) {
-  const MutexLock lock(mutex_);
-  std::string owner = fmt::format("operation-{}", ++next_operation_);
-  if (auto granted = grant(requests, owner, timeout_ms); !granted) return std::unexpected(std::move(granted.error()));
+  // A name in this process is enough, unless others read it.
+  std::string owner = files_ == nullptr ? fmt::format("operation-{}", next_operation_.fetch_add(1)) : new_uuid();
+  if (auto granted = obtain(requests, owner, timeout_ms); !granted) return std::unexpected(std::move(granted.error()));
   return Hold(this, std::move(owner), std::move(requests));
 }
 
@@ -222,6 +328,7 @@ LockBook::Hold::Hold(Hold&& other) noexcept
 
 LockBook::Hold::~Hold() {
   if (book_ == nullptr) return;
+  if (book_->files_ != nullptr) book_->files_->give_back(requests_, owner_);
   const MutexLock lock(book_->mutex_);
   book_->remove(requests_, owner_);
 }
@@ -229,7 +336,8 @@ LockBook::Hold::~Hold() {
 Result<LockBook::Lease*> LockBook::owned(std::string_view lease_ref, std::string_view ownership_ref) {
   (void)take_back_expired();
   const auto at = leases_.find(lease_ref);
-  if (at == leases_.end() || at->second.parked || at->second.ownership_ref != ownership_ref) {
+  const bool gone = at == leases_.end() || at->second.parked || at->second.ending;
+  if (gone || at->second.ownership_ref != ownership_ref) {
     return not_owned(lease_ref);
   }
   return &at->second;
@@ -243,25 +351,39 @@ void LockBook::drop_lease(std::string_view lease_ref) {
 }
 
 Result<void> LockBook::release(std::string_view lease_ref, std::string_view ownership_ref) {
+  Gone gone;
+  {
+    const MutexLock lock(mutex_);
+    auto lease = owned(lease_ref, ownership_ref);
+    if (!lease) return std::unexpected(std::move(lease.error()));
+    (*lease)->ending = true;
+    if (files_ != nullptr) gone = {(*lease)->requests, (*lease)->owner_id};
+  }
+  // The files go first: whoever is granted the lock next finds them gone.
+  if (files_ != nullptr) files_->give_back(gone.requests, gone.owner);
   const MutexLock lock(mutex_);
-  auto lease = owned(lease_ref, ownership_ref);
-  if (!lease) return std::unexpected(std::move(lease.error()));
   drop_lease(lease_ref);
   return {};
 }
 
 Result<void> LockBook::release_selected(std::string_view lease_ref, std::string_view ownership_ref,
                                         const std::vector<std::string>& lock_paths) {
-  const MutexLock lock(mutex_);
-  auto lease = owned(lease_ref, ownership_ref);
-  if (!lease) return std::unexpected(std::move(lease.error()));
+  std::string owner;
   std::vector<LockRequest> selected;
-  std::erase_if((*lease)->requests, [&](const LockRequest& request) {
-    const bool named = std::ranges::find(lock_paths, request.lock_path) != lock_paths.end();
-    if (named) selected.push_back(request);
-    return named;
-  });
-  remove(selected, (*lease)->owner_id);
+  {
+    const MutexLock lock(mutex_);
+    auto lease = owned(lease_ref, ownership_ref);
+    if (!lease) return std::unexpected(std::move(lease.error()));
+    owner = (*lease)->owner_id;
+    std::erase_if((*lease)->requests, [&](const LockRequest& request) {
+      const bool named = std::ranges::find(lock_paths, request.lock_path) != lock_paths.end();
+      if (named) selected.push_back(request);
+      return named;
+    });
+  }
+  if (files_ != nullptr) files_->give_back(selected, owner);
+  const MutexLock lock(mutex_);
+  remove(selected, owner);
   return {};
 }
 
@@ -349,10 +471,14 @@ Result<void> LockBook::check_covers(std::string_view lease_ref, const std::vecto
   return {};
 }
 
-bool LockBook::is_locked(std::string_view path) {
-  const MutexLock lock(mutex_);
-  (void)take_back_expired();
-  return conflict({std::string(path), false, ""}, "").has_value();
+Result<bool> LockBook::is_locked(const std::string& path) {
+  {
+    const MutexLock lock(mutex_);
+    (void)take_back_expired();
+    if (conflict(LockRequest{path, false, ""}, "")) return true;
+  }
+  if (files_ == nullptr) return false;
+  return files_->is_locked(path);
 }
 
 LockReport LockBook::report() {
@@ -360,6 +486,7 @@ LockReport LockBook::report() {
   (void)take_back_expired();
   LockReport report = counts_;
   report.active = leases_.size();
+  if (files_ != nullptr) report.stale_removed += files_->stale_removed();
   report.conflicts.assign(conflicts_.begin(), conflicts_.end());
   return report;
 }

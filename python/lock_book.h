@@ -4,11 +4,13 @@
 // or below p and their trees above it. A batch is granted whole or not at all. A lease is a set of locks of one owner;
 // asked for with the reference of a lease, further locks join its owner and do not exclude it. A lease that is not
 // refreshed for twice the expiry is taken back. A lease can be parked for another holder (handoff), who adopts it once.
-// Not for: processes that share a tree (LockFiles, on top of this), coherence of the cache.
-// Bounds: kMaxLeases leases, kMaxConflicts remembered conflicts. Thread-safety: all methods may be called from any
-// thread; no lock of the book is held while a caller waits.
+// With LockFiles, a lock is granted once other processes that share the tree have none in its way either; who waits for
+// them looks again and again. Not for: coherence of the cache.
+// A thread renews the lock files while there are any. Bounds: kMaxLeases leases, kMaxConflicts remembered conflicts.
+// Thread-safety: all methods may be called from any thread; no lock of the book is held while a caller waits.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -16,21 +18,18 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "python/lock_request.h"
 #include "ragfs/base/context.h"
 #include "ragfs/base/error.h"
 #include "ragfs/base/sync.h"
 
 namespace ragfs::python {
 
-// Path and kind of one wanted lock.
-struct LockRequest {
-  std::string path;
-  bool tree = false;
-  std::string lock_path;  // the name of its lock file; "" for an automatic lock that no other process looks for
-};
+class LockFiles;
 
 // What a holder shows for its lease.
 struct LeaseRef {
@@ -39,12 +38,6 @@ struct LeaseRef {
   std::string ownership_ref;  // "" in a borrowed reference and in a hand-over
   std::vector<std::string> lock_paths;
   std::vector<LockRequest> covered;
-};
-
-struct LockConflict {
-  std::string lock_path;
-  std::string owner;
-  bool tree = false;
 };
 
 struct LockReport {
@@ -62,7 +55,11 @@ class LockBook {
   static constexpr size_t kMaxLeases = 65'536;
   static constexpr size_t kMaxConflicts = 256;
 
-  explicit LockBook(int64_t expire_ms) : expire_ms_(expire_ms) {}
+  // `files` (nullptr = no other process) outlives the book.
+  explicit LockBook(int64_t expire_ms, LockFiles* files = nullptr);
+  ~LockBook();
+  LockBook(const LockBook&) = delete;
+  LockBook& operator=(const LockBook&) = delete;
 
   // Waits up to `timeout_ms` (0 = one attempt). `owner_lease` is the lease_ref of a lease to join, "" for a new owner.
   // Errors: lock_conflict `lock acquire timed out after Nms`; invalid_argument; would_block past kMaxLeases.
@@ -107,8 +104,10 @@ class LockBook {
   // Errors: internal `lock lease error: invalid lock request: ...`.
   Result<void> check_covers(std::string_view lease_ref, const std::vector<LockRequest>& requests);
   // Whether an exact lock of `path` could not be had now.
-  bool is_locked(std::string_view path);
+  Result<bool> is_locked(const std::string& path);
   LockReport report();
+  // Granting takes file operations: not to be done where a loop or a lock waits.
+  bool keeps_files() const { return files_ != nullptr; }
 
   // Changes with every release; what a waiter outside of the book watches.
   uint64_t changes();
@@ -129,6 +128,12 @@ class LockBook {
     std::vector<LockRequest> requests;
     int64_t refreshed_ns = 0;
     bool parked = false;
+    bool ending = false;  // its files are being given back
+  };
+  // Locks whose files are to be given back.
+  struct Gone {
+    std::vector<LockRequest> requests;
+    std::string owner;
   };
 
   std::optional<LockConflict> conflict(const LockRequest& request, std::string_view owner) RAGFS_REQUIRES(mutex_);
@@ -137,6 +142,14 @@ class LockBook {
   void add(const std::vector<LockRequest>& requests, const std::string& owner) RAGFS_REQUIRES(mutex_);
   void remove(const std::vector<LockRequest>& requests, std::string_view owner) RAGFS_REQUIRES(mutex_);
   void remove_one(const LockRequest& request, std::string_view owner) RAGFS_REQUIRES(mutex_);
+  // grant() and the lock files.
+  Result<void> obtain(const std::vector<LockRequest>& requests, const std::string& owner, int64_t timeout_ms);
+  // One attempt at the files of what was granted already; takes the grant back when there is no success.
+  Result<bool> take_files(const std::vector<LockRequest>& requests, const std::string& owner, LockConflict& blocked);
+  // Gives back the files of leases that have expired.
+  void flush_expired();
+  // What the thread does that renews the lock files.
+  void keep_files();
   // Waits until `requests` are granted to `owner` and adds them.
   Result<void> grant(const std::vector<LockRequest>& requests, const std::string& owner, int64_t timeout_ms)
       RAGFS_REQUIRES(mutex_);
@@ -154,15 +167,21 @@ class LockBook {
   };
 
   const int64_t expire_ms_;
+  LockFiles* const files_;
+  std::atomic<uint64_t> next_operation_{1};
   Mutex mutex_;
   CondVar changed_;
   uint64_t changes_ RAGFS_GUARDED_BY(mutex_) = 0;
-  uint64_t next_operation_ RAGFS_GUARDED_BY(mutex_) = 0;
   std::map<std::string, std::vector<Entry>, std::less<>> held_ RAGFS_GUARDED_BY(mutex_);  // by path
   std::unordered_map<std::string, Lease, TextHash, std::equal_to<>> leases_ RAGFS_GUARDED_BY(mutex_);
+  std::vector<Gone> gone_ RAGFS_GUARDED_BY(mutex_);
   std::deque<std::string> adopted_ RAGFS_GUARDED_BY(mutex_);  // owners whose parked lease was taken, the newest
   std::deque<LockConflict> conflicts_ RAGFS_GUARDED_BY(mutex_);
   LockReport counts_ RAGFS_GUARDED_BY(mutex_);
+  bool stopping_ RAGFS_GUARDED_BY(mutex_) = false;
+  CondVar stop_;
+  std::thread keeper_;  // only with files
+  int keeper_pid_ = 0;  // a forked child has no such thread
 };
 
 }  // namespace ragfs::python

@@ -155,6 +155,12 @@ Answer<void> parse_cache(const Json& section, Options& options) {
 
 Answer<void> parse_pathlock(const Json& section, bool has_cache, Options& options) {
   if (!section.is_object()) return bad_value("pathlock config must be an object");
+  constexpr std::array<std::string_view, 4> kKnown = {"provider", "lock_expire_secs", "lock_timeout_secs", "shared"};
+  for (const auto& [key, unused] : section.items()) {
+    if (std::ranges::find(kKnown, key) == kKnown.end()) {
+      return bad_value(fmt::format("unsupported pathlock field: {}", key));
+    }
+  }
   if (!take(section, "provider", options.lock_provider)) return bad_value("pathlock.provider must be a string");
   if (options.lock_provider != "filesystem" && options.lock_provider != "memory" && options.lock_provider != "cache") {
     return bad_value(
