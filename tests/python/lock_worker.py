@@ -1,5 +1,5 @@
 """Adds to a counter that a path lock alone protects. Arguments: directory, rounds, name of the lock's method, options
-of path locks as JSON; rounds 0: takes the lock, says so and waits to be killed.
+of path locks as JSON; rounds 0: takes the lock, says so and waits to be killed."""
 
 import json
 import sys
