@@ -174,6 +174,17 @@ Result<Bytes> CachedFileSystem::read(const Context& ctx, PathView path, uint64_t
   return std::move(content->data);
 }
 
+std::optional<Bytes> CachedFileSystem::read_at_once(const Context& ctx, PathView path) {
+  if (ctx.bypass_cache || !serves(path)) return std::nullopt;
+  const Target target(*this, path);
+  int64_t filled_at_ns = 0;
+  std::optional<Bytes> payload = domain_->payload_at_once(target.at, ObjectKind::file, filled_at_ns);
+  if (!payload || moved()) return std::nullopt;
+  if (revalidate_ns_ != 0 && domain_->age_ns(filled_at_ns) >= revalidate_ns_) return std::nullopt;
+  counters_.add(CacheCounter::file_hit);
+  return payload;
+}
+
 Result<FileContent> CachedFileSystem::read_file(const Context& ctx, PathView path) {
   if (!serves(path)) {
     counters_.add(CacheCounter::bypass);

@@ -196,6 +196,12 @@ class CoherenceDomain {
   // Its payload alone, for what a hit is made of most of the time. `filled_at_ns` is set on a hit.
   std::optional<Bytes> lookup_payload(const CachePath& at, ObjectKind kind, Deadline deadline, int64_t& filled_at_ns,
                                       std::optional<CacheHit>* suspect);
+  // The same where the object is in this process's memory and nothing has to be looked up to judge it: never waits.
+  std::optional<Bytes> payload_at_once(const CachePath& at, ObjectKind kind, int64_t& filled_at_ns) {
+    std::optional<Bytes> payload(std::in_place);
+    if (!find_judged(at, kind, *payload, filled_at_ns)) payload.reset();
+    return payload;
+  }
   // Nanoseconds since the object was filled, on this life's clock. The greatest value when it claims to be filled later
   // than now: the wall clock has stepped back since, so how old it is cannot be known.
   int64_t age_ns(int64_t filled_at_ns) const;

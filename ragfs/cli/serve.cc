@@ -25,9 +25,7 @@ sigset_t hold_signals() {
 ServerConfig server_config(const Instance& instance, const ServeOptions& options) {
   ServerConfig config = instance.config().server;
   if (!options.address.empty()) config.address = options.address;
-  if (!options.access_log.empty()) {
-    config.access_log = options.access_log == "-" ? "-" : resolve_host_path(options.access_log, "./command line");
-  }
+  if (!options.access_log.empty()) config.access_log = resolve_host_path(options.access_log, "./command line");
   if (!options.tokens_file.empty()) {
     config.tokens_env.clear();
     config.tokens_file = resolve_host_path(options.tokens_file, "./command line");

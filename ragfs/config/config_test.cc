@@ -136,6 +136,12 @@ TEST(Config, HostPathsAreRelativeToTheFile) {
                                    "/etc/ragfs/ragfs.yaml");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->mounts[0].local_dir, "/etc/data");
+  const auto logs = parse_config(kOneMount + "server: {access_log: logs/access.jsonl}\n", "/etc/ragfs/ragfs.yaml");
+  ASSERT_TRUE(logs) << logs.error().message;
+  EXPECT_EQ(logs->server.access_log, "/etc/ragfs/logs/access.jsonl");
+  const auto stream = parse_config(kOneMount + "server: {access_log: \"-\"}\n", "/etc/ragfs/ragfs.yaml");
+  ASSERT_TRUE(stream) << stream.error().message;
+  EXPECT_EQ(stream->server.access_log, "-") << "standard error, no file";
   ASSERT_EQ(::setenv("HOME", "/home/me", 1), 0);
   EXPECT_EQ(resolve_host_path("~/x/", "/etc/a"), "/home/me/x");
 }

@@ -325,7 +325,8 @@ const Section& server_fields() {
               .is_host_path(),
           field("tls_key_file", &ServerConfig::tls_key_file).says("Its private key, PEM.").is_host_path(),
           field("access_log", &ServerConfig::access_log)
-              .says("A JSON line for each request goes to this file; \"-\": standard error; empty: none."),
+              .says("A JSON line for each request goes to this file; \"-\": standard error; empty: none.")
+              .is_host_path(),
           field("allow_local_mounts", &ServerConfig::allow_local_mounts)
               .says("POST /mount may show any directory of this machine."),
           field("io_threads", &ServerConfig::io_threads)

@@ -247,7 +247,7 @@ std::string allowed_text(const Field& field) {
 
 std::string resolve_host_path(const std::string& path, const std::string& file) {
   namespace fs = std::filesystem;
-  if (path.empty()) return path;
+  if (path.empty() || path == "-") return path;
   fs::path resolved = path;
   if (path == "~" || path.starts_with("~/")) {
     const char* home = std::getenv("HOME");

@@ -34,7 +34,7 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
 // What a field accepts: "true or false", "an integer from 1 to 60000 (ms)", "one of bypass, strict".
 std::string allowed_text(const Field& field);
 
-// "~/x" and paths relative to the directory of `file` as absolute ones; "" stays "".
+// "~/x" and paths relative to the directory of `file` as absolute ones; "" and "-" (a standard stream) stay.
 std::string resolve_host_path(const std::string& path, const std::string& file);
 
 }  // namespace ragfs

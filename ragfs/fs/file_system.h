@@ -163,6 +163,9 @@ class FileSystem {
 
   // Bytes from `offset`; size 0 = to the end; past the end = empty. Errors: not_found, is_a_directory.
   virtual Result<Bytes> read(const Context& ctx, PathView path, uint64_t offset, uint64_t size) = 0;
+  // What read() of the whole file would give, when that needs no wait for a disk, a peer or a long-held lock; nothing
+  // otherwise, for whatever reason. For threads that must not be held up: ask this first, then read() on another.
+  virtual std::optional<Bytes> read_at_once(const Context& ctx, PathView path);
   // The whole file with its meta, as one snapshot. Errors: not_found, is_a_directory, io when it kept changing.
   virtual Result<FileContent> read_file(const Context& ctx, PathView path) = 0;
   // Whole-file flags replace atomically: a reader sees the old bytes or the new ones.

@@ -198,6 +198,12 @@ Result<void> MountTable::remove_all(const Context& ctx, PathView path) {
       path, [&](const Mount& m, PathView p) { return with_whole_path(m.file_system->remove_all(ctx, p), path, p); });
 }
 
+std::optional<Bytes> MountTable::read_at_once(const Context& ctx, PathView path) {
+  const auto table = table_.pin();
+  const Mount* const found = table->find(path);
+  return found == nullptr ? std::nullopt : found->file_system->read_at_once(ctx, path.relative_to(found->path));
+}
+
 Result<Bytes> MountTable::read(const Context& ctx, PathView path, uint64_t offset, uint64_t size) {
   return on_mount(path, [&](const Mount& m, PathView p) { return m.file_system->read(ctx, p, offset, size); });
 }

@@ -37,6 +37,7 @@ class PathLockFileSystem final : public FileSystem {
   Result<void> remove(const Context& ctx, PathView path) override;
   Result<void> remove_all(const Context& ctx, PathView path) override;
   Result<Bytes> read(const Context& ctx, PathView path, uint64_t offset, uint64_t size) override;
+  std::optional<Bytes> read_at_once(const Context& ctx, PathView path) override;
   Result<FileContent> read_file(const Context& ctx, PathView path) override;
   Result<WriteResult> write(const Context& ctx, PathView path, std::string_view data, uint64_t offset,
                             WriteFlag flag) override;

@@ -56,18 +56,23 @@ HttpResponse range_refused(uint64_t file_size, const Error& error) {
   return response;
 }
 
-HttpResponse send_file(Services& services, Call& call, const Path& path, const FileInfo& info, const Span& span,
-                       bool chunked) {
+HttpResponse bytes_reply(const Span& span, uint64_t sent, uint64_t file_size) {
   HttpResponse response;
   response.content_type = "application/octet-stream";
   response.headers.emplace_back("X-Content-Type-Options", "nosniff");
-  const uint64_t after_offset = info.size > span.offset ? info.size - span.offset : 0;
-  const uint64_t wanted = span.size ? std::min(*span.size, after_offset) : after_offset;
   if (span.ranged) {
     response.status = 206;
     response.headers.emplace_back("Content-Range",
-                                  fmt::format("bytes {}-{}/{}", span.offset, span.offset + wanted - 1, info.size));
+                                  fmt::format("bytes {}-{}/{}", span.offset, span.offset + sent - 1, file_size));
   }
+  return response;
+}
+
+HttpResponse send_file(Services& services, Call& call, const Path& path, const FileInfo& info, const Span& span,
+                       bool chunked) {
+  const uint64_t after_offset = info.size > span.offset ? info.size - span.offset : 0;
+  const uint64_t wanted = span.size ? std::min(*span.size, after_offset) : after_offset;
+  HttpResponse response = bytes_reply(span, wanted, info.size);
   // Files of backends that make their content when asked have no size to go by.
   const bool sized = info.kind == FileKind::file && info.size > 0;
   if (chunked || (sized && wanted > kWholeReadBytes)) {
@@ -85,28 +90,61 @@ HttpResponse send_file(Services& services, Call& call, const Path& path, const F
   return response;
 }
 
-HttpResponse read_file(Services& services, Call& call) {
-  const auto path = path_parameter(call);
-  if (!path) return error_reply(path.error());
-  const auto offset = integer_parameter(call, "offset", 0, kMaxOffset);
-  if (!offset) return error_reply(offset.error());
-  const auto size = integer_parameter(call, "size", -1, kMaxOffset);
-  if (!size) return error_reply(size.error());
-  const auto stream = flag_parameter(call, "stream");
-  if (!stream) return error_reply(stream.error());
-  const auto info = services.fs().stat(call.context, *path);
-  if (!info) return error_reply(info.error());
-  if (info->is_dir()) return error_reply({ErrorCode::is_a_directory, path->text()});
+struct ReadRequest {
+  Path path;
   Span span;
-  span.offset = static_cast<uint64_t>(offset->value_or(0));
-  if (size->value_or(-1) >= 0) span.size = static_cast<uint64_t>(**size);
-  const std::string* range = call.request.header("range");
-  if (range != nullptr && !*offset && !*size && !*stream) {
-    const auto parsed = parse_range(*range, info->size);
+  bool stream = false;
+  const std::string* range = nullptr;  // a header that counts
+};
+
+Result<ReadRequest> parse_read(const Call& call) {
+  ReadRequest request;
+  auto path = path_parameter(call);
+  if (!path) return std::unexpected(path.error());
+  request.path = std::move(*path);
+  const auto offset = integer_parameter(call, "offset", 0, kMaxOffset);
+  if (!offset) return std::unexpected(offset.error());
+  const auto size = integer_parameter(call, "size", -1, kMaxOffset);
+  if (!size) return std::unexpected(size.error());
+  const auto stream = flag_parameter(call, "stream");
+  if (!stream) return std::unexpected(stream.error());
+  request.stream = *stream;
+  request.span.offset = static_cast<uint64_t>(offset->value_or(0));
+  if (size->value_or(-1) >= 0) request.span.size = static_cast<uint64_t>(**size);
+  if (!*offset && !*size && !*stream) request.range = call.request.header("range");
+  return request;
+}
+
+HttpResponse read_file(Services& services, Call& call) {
+  auto request = parse_read(call);
+  if (!request) return error_reply(request.error());
+  const auto info = services.fs().stat(call.context, request->path);
+  if (!info) return error_reply(info.error());
+  if (info->is_dir()) return error_reply({ErrorCode::is_a_directory, request->path.text()});
+  if (request->range != nullptr) {
+    const auto parsed = parse_range(*request->range, info->size);
     if (!parsed) return range_refused(info->size, parsed.error());
-    span = *parsed;
+    request->span = *parsed;
   }
-  return send_file(services, call, *path, *info, span, *stream);
+  return send_file(services, call, request->path, *info, request->span, request->stream);
+}
+
+// A hit: what read_file() answers, of the bytes where they lie in the cache.
+std::optional<HttpResponse> read_cached_file(Services& services, Call& call) {
+  auto request = parse_read(call);
+  if (!request || request->stream) return std::nullopt;
+  std::optional<Bytes> whole = services.fs().read_at_once(call.context, request->path);
+  if (!whole || whole->size() > kWholeReadBytes) return std::nullopt;
+  const uint64_t file_size = whole->size();
+  if (request->range != nullptr) {
+    const auto parsed = parse_range(*request->range, file_size);
+    if (!parsed) return range_refused(file_size, parsed.error());
+    request->span = *parsed;
+  }
+  Bytes body = std::move(*whole).slice(request->span.offset, request->span.size.value_or(SIZE_MAX));
+  HttpResponse response = bytes_reply(request->span, body.size(), file_size);
+  response.body = std::move(body);
+  return response;
 }
 
 HttpResponse write_file(Services& services, Call& call) {
@@ -241,9 +279,11 @@ HttpResponse no_symlinks(Services&, Call& call) {
 void add_file_routes(Router& router, Services& services) {
   const auto add = [&](const char* method, const char* path, Access access, HttpResponse (*handler)(Services&, Call&)) {
     router.add({method, std::string("/api/v1") + path, access, Place::worker,
-                [&services, handler](Call& call) { return handler(services, call); }});
+                [&services, handler](Call& call) { return handler(services, call); }, nullptr});
   };
-  add("GET", "/files", Access::read, read_file);
+  router.add({"GET", "/api/v1/files", Access::read, Place::worker,
+              [&services](Call& call) { return read_file(services, call); },
+              [&services](Call& call) { return read_cached_file(services, call); }});
   add("PUT", "/files", Access::write, write_file);
   add("POST", "/files", Access::write, create_file);
   add("DELETE", "/files", Access::write, remove);

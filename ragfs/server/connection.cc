@@ -169,6 +169,10 @@ Connection::Awaitable<HttpResponse> Connection::answer(const Admission& admissio
     response = dispatcher_.handle(admission, request);
     co_return response;
   }
+  if (std::optional<HttpResponse> quick = dispatcher_.handle_at_once(admission, request)) {
+    add(services_.counters.answered_at_once);
+    co_return *std::move(quick);
+  }
   std::function<void()> job = [&] { response = dispatcher_.handle(admission, request); };
   const bool taken = co_await on_worker(std::move(job));
   if (!taken) response = error_reply({ErrorCode::would_block, "the server is busy; nothing was done, try again"});

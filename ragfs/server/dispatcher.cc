@@ -108,16 +108,31 @@ Admission Dispatcher::admit(const HttpRequest& header) const {
   return admission;
 }
 
+Call Dispatcher::call_of(const Admission& admission, HttpRequest& request) const {
+  Call call{request, admission.target, admission.caller, Context(), admission.captures};
+  call.context.account = admission.caller.account;
+  call.context.deadline = Deadline::in_ms(services_.config.request_timeout_ms);
+  return call;
+}
+
 HttpResponse Dispatcher::handle(const Admission& admission, HttpRequest& request) const {
   try {
-    Call call{request, admission.target, admission.caller, Context(), admission.captures};
-    call.context.account = admission.caller.account;
-    call.context.deadline = Deadline::in_ms(services_.config.request_timeout_ms);
+    Call call = call_of(admission, request);
     return admission.route->handler(call);
   } catch (const std::bad_alloc&) {
     return error_reply({ErrorCode::unavailable, "not enough memory for this request"});
   } catch (const std::exception& e) {
     return error_reply({ErrorCode::internal, e.what()});
+  }
+}
+
+std::optional<HttpResponse> Dispatcher::handle_at_once(const Admission& admission, HttpRequest& request) const {
+  if (!admission.route->quick) return std::nullopt;
+  try {
+    Call call = call_of(admission, request);
+    return admission.route->quick(call);
+  } catch (const std::exception&) {
+    return std::nullopt;  // handle() will say what is wrong
   }
 }
 

@@ -31,10 +31,13 @@ class Dispatcher {
   Admission admit(const HttpRequest& header) const;
   // Where admission.route says. Never throws; answers 500 for what should not have happened.
   HttpResponse handle(const Admission& admission, HttpRequest& request) const;
+  // The answer when it can be given without waiting, on any thread; nothing = handle() it. Never throws.
+  std::optional<HttpResponse> handle_at_once(const Admission& admission, HttpRequest& request) const;
 
   const Router& router() const { return router_; }
 
  private:
+  Call call_of(const Admission& admission, HttpRequest& request) const;
   std::optional<HttpResponse> guard_browser(const HttpRequest& header) const;
   std::optional<HttpResponse> authorize(const HttpRequest& header, Admission& admission) const;
 

@@ -16,6 +16,7 @@ struct HttpCounters {
   Counter connections_refused{0};  // past max_connections
   Counter requests_total{0};
   std::array<Counter, 6> by_class{};  // [2] = answers 2xx
+  Counter answered_at_once{0};        // from memory, without a worker
   Counter malformed{0};               // refused by the parser
   Counter unauthorized{0};            // no token, or one that is not known
   Counter forbidden{0};               // a token that does not allow it

@@ -67,6 +67,8 @@ void add_http(Page& page, const HttpCounters& counters) {
   page.counter("ragfs_http_connections_total", "Connections.", number(counters.connections_total));
   page.counter("ragfs_http_connections_refused_total", "Connections past the limit.",
                number(counters.connections_refused));
+  page.counter("ragfs_http_answered_at_once_total", "Answers from memory, without a worker.",
+               number(counters.answered_at_once));
   page.counter("ragfs_http_malformed_total", "Requests that the parser refused.", number(counters.malformed));
   page.counter("ragfs_http_unauthorized_total", "Requests without a token that is known.",
                number(counters.unauthorized));

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,8 @@ struct Call {
 };
 
 using Handler = std::function<HttpResponse(Call&)>;
+// Runs on the connection's thread and never waits; nothing = the handler has to do it.
+using QuickHandler = std::function<std::optional<HttpResponse>(Call&)>;
 
 struct Route {
   std::string method;
@@ -43,6 +46,7 @@ struct Route {
   Access access = Access::read;
   Place place = Place::worker;
   Handler handler;
+  QuickHandler quick;  // asked before `handler`; none where every answer may have to wait
 };
 
 class Router {

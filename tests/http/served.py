@@ -15,16 +15,19 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("RAGFS_BUILD_DIR", ROOT / "build" / "debug"))
 TIMEOUT_S = 20
+HOST = b"Host: localhost\r\n"
 
 
 class Server:
     """`ragfs serve` over a fresh directory at /local and a memfs at /memfs. A context manager."""
 
-    def __init__(self, server="", arguments=(), environment=None, cache="{}", mounts=""):
+    def __init__(self, server="", arguments=(), environment=None, cache="{}", mounts="", before=None):
         self.folder = tempfile.TemporaryDirectory(prefix="ragfs-http-")
         self.home = Path(self.folder.name)
         self.data = self.home / "data"
         self.data.mkdir()
+        if before is not None:
+            before(self.home)
         self.config = self.home / "ragfs.yaml"
         lines = "".join(f"  {line}\n" for line in ["address: 127.0.0.1:0", *server.splitlines()])
         self.config.write_text(
@@ -114,8 +117,17 @@ class Server:
         found = re.search(rf"^{re.escape(name)} (\S+)$", text.decode(), re.MULTILINE)
         return float(found.group(1)) if found else None
 
+    def open_files(self):
+        return len(list(Path(f"/proc/{self.process.pid}/fd").iterdir()))
+
     def memory_bytes(self):
         return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def free_port():
+    with socket.socket() as at:
+        at.bind(("127.0.0.1", 0))
+        return at.getsockname()[1]
 
 
 def read_all(at):

@@ -130,6 +130,10 @@ Result<FileContent> LocalFileSystem::read_file(const Context& ctx, PathView path
 Result<FileInfo> LocalFileSystem::stat(const Context& ctx, PathView path) {
   auto looked = look(ctx, path);
   if (!looked) return std::unexpected(std::move(looked.error()));
+  // It is held open and looks empty then; nothing can be made in it any more.
+  if (path.is_root() && looked->status.st_nlink == 0) {
+    return fail(ErrorCode::io, "the directory that is shown here was removed", ENOENT);
+  }
   return info_of(path.is_root() ? std::string_view("/") : path.name(), looked->status);
 }
 
