@@ -27,14 +27,22 @@ bool fits(std::string_view pattern, std::string_view path, std::vector<std::stri
 
 }  // namespace
 
+void Router::add(Route route) {
+  const bool literal = route.path.find('{') == std::string::npos;
+  (literal ? literal_[route.path] : patterns_).push_back(routes_.size());
+  routes_.push_back(std::move(route));
+}
+
 Router::Match Router::match(std::string_view method, std::string_view path) const {
   if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   if (method == "HEAD") method = "GET";
   Match match;
-  const bool literal = std::ranges::any_of(routes_, [&](const Route& route) { return route.path == path; });
   std::vector<std::string> captures;
-  for (const Route& route : routes_) {
-    if (!fits(route.path, path, captures) || (literal && !captures.empty())) continue;
+  const auto written_out = literal_.find(path);
+  const bool literal = written_out != literal_.end();
+  for (const size_t index : literal ? written_out->second : patterns_) {
+    const Route& route = routes_[index];
+    if (!literal && !fits(route.path, path, captures)) continue;
     if (route.method == method) {
       match.route = &route;
       match.captures = std::move(captures);

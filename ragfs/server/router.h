@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,7 +52,7 @@ struct Route {
 
 class Router {
  public:
-  void add(Route route) { routes_.push_back(std::move(route)); }
+  void add(Route route);
   const std::vector<Route>& routes() const { return routes_; }
 
   struct Match {
@@ -65,6 +66,8 @@ class Router {
 
  private:
   std::vector<Route> routes_;
+  std::map<std::string, std::vector<size_t>, std::less<>> literal_;  // by path: routes without {...}
+  std::vector<size_t> patterns_;                                     // routes with
 };
 
 }  // namespace ragfs::server

@@ -139,6 +139,7 @@ def idle_and_slow_clients(t):
 
         sipping = threading.Thread(target=sip)
         sipping.start()
+        latencies(server, 1)  # until what they can take at once is in the sockets
         after = latencies(server, seconds)
         grown = server.memory_bytes() - memory
         stop.set()

@@ -21,7 +21,8 @@ HOST = b"Host: localhost\r\n"
 class Server:
     """`ragfs serve` over a fresh directory at /local and a memfs at /memfs. A context manager."""
 
-    def __init__(self, server="", arguments=(), environment=None, cache="{}", mounts="", before=None):
+    def __init__(self, server="", arguments=(), environment=None, cache="{}", mounts="", before=None,
+                 home_in=()):
         self.folder = tempfile.TemporaryDirectory(prefix="ragfs-http-")
         self.home = Path(self.folder.name)
         self.data = self.home / "data"
@@ -35,6 +36,7 @@ class Server:
             f"      - {{path: /local, type: localfs, local_dir: {self.data}}}\n"
             f"      - {{path: /memfs, type: memfs}}\n{mounts}"
             f"    cache: {cache}\nserver:\n{lines}")
+        arguments = [*arguments, *(argument.replace("HOME", str(self.home)) for argument in home_in)]
         self.errors = open(self.home / "stderr", "w+b")
         self.process = subprocess.Popen(
             [BUILD / "ragfs", "-c", self.config, "--json", "serve", *arguments], stdin=subprocess.DEVNULL,
