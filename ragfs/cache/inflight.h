@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "ragfs/base/error.h"
+#include "ragfs/base/one_shot_event.h"
 #include "ragfs/base/pause_point.h"
 #include "ragfs/base/sync.h"
 #include "ragfs/cache/key.h"
@@ -50,18 +51,13 @@ class Flight {
  public:
   Flight(uint64_t start, uint64_t epoch) : start_(start), epoch_(epoch), began_ns_(Clock::system().monotonic_ns()) {}
 
+  // The first call counts. By the leader alone.
   void publish(const Result<T>& result) {
-    MutexLock lock(mutex_);
-    if (result_) return;
+    if (done_.is_set()) return;
     result_ = result;
-    done_.notify_all();
+    done_.set();
   }
-  std::optional<Result<T>> wait(Deadline deadline) {
-    MutexLock lock(mutex_);
-    while (!result_ && done_.wait_until(mutex_, deadline)) {
-    }
-    return result_;
-  }
+  std::optional<Result<T>> wait(Deadline deadline) { return done_.wait_until(deadline) ? result_ : std::nullopt; }
 
   uint64_t start() const { return start_; }
   uint64_t epoch() const { return epoch_; }
@@ -71,9 +67,8 @@ class Flight {
   const uint64_t start_;
   const uint64_t epoch_;
   const int64_t began_ns_;
-  Mutex mutex_;
-  CondVar done_;
-  std::optional<Result<T>> result_ RAGFS_GUARDED_BY(mutex_);
+  OneShotEvent done_;
+  std::optional<Result<T>> result_;  // written before done_ is set, constant afterwards
 };
 
 template <typename T>

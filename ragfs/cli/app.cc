@@ -44,6 +44,7 @@ class CommandLine {
     add_moving();
     add_cache();
     add_config();
+    add_bench();
     add_rest();
     tidy(app_);
   }
@@ -225,6 +226,31 @@ class CommandLine {
             [this] { return run_config_keys(session_); });
   }
 
+  void add_bench() {
+    CLI::App* bench = app_.add_subcommand("bench", "try an engine hard: is every answer right?");
+    bench->require_subcommand(1);
+    auto* coherence = command(
+        *bench, "coherence", "threads read and mutate while everything fails; each answer is judged",
+        "examples:\n  ragfs bench coherence\n  ragfs bench coherence --setting remote-like --seed 7\n"
+        "  ragfs -c ragfs.yaml bench coherence --provider redis --minutes 10 --json\n"
+        "Works in memory and in a namespace of its own: no mount is touched. Exit code 1: an answer was wrong;\n"
+        "the seed repeats the run.",
+        [this] { return run_bench_coherence(session_, bench_coherence_); });
+    coherence->add_option("--setting", bench_coherence_.settings, "one of the settings of the tests; may be repeated")
+        ->type_name("NAME");
+    coherence
+        ->add_option("--provider", bench_coherence_.providers,
+                     "an engine, set up as in --config; \"configured\": the one chosen there")
+        ->type_name("NAME");
+    coherence->add_option("--threads", bench_coherence_.threads, "1 to 32; 8 when absent")->type_name("N");
+    coherence->add_option("--minutes", bench_coherence_.minutes, "run each so long")
+        ->type_name("MINUTES")
+        ->check(CLI::Range(0.0, 10080.0).description(""));
+    coherence->add_option("--operations", bench_coherence_.operations, "run each for so many; 100000 when absent")
+        ->type_name("N");
+    coherence->add_option("--seed", bench_coherence_.seed, "draw the same operations and faults again")->type_name("N");
+  }
+
   void add_rest() {
     auto* serve = command(app_, "serve", "serve the tree over HTTP until SIGTERM or Ctrl-C",
                           "examples:\n  ragfs --root . serve\n  ragfs -c ragfs.yaml serve --address 127.0.0.1:0\n"
@@ -279,6 +305,7 @@ class CommandLine {
   CpOptions cp_;
   TourOptions tour_;
   ServeOptions serve_;
+  BenchCoherenceOptions bench_coherence_;
   std::string invalidate_path_;
   std::string check_file_;
   std::string shell_;

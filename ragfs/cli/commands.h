@@ -134,6 +134,17 @@ struct ServeOptions {
 // Until SIGTERM or SIGINT; then drains.
 ExitCode run_serve(Session& session, const ServeOptions& options);
 
+struct BenchCoherenceOptions {
+  std::vector<std::string> settings;   // of stress::standard_settings(); with no provider either: all of them
+  std::vector<std::string> providers;  // engines by name, or "configured"
+  uint64_t threads = 8;
+  double minutes = 0;                  // of each run; 0 = as many operations as below
+  std::optional<uint64_t> operations;  // of each run; absent: 100,000, or no end with minutes
+  std::optional<uint64_t> seed;        // absent: drawn, and printed
+};
+// Exit code negative: an answer was wrong.
+ExitCode run_bench_coherence(Session& session, const BenchCoherenceOptions& options);
+
 ExitCode run_version(Session& session);
 
 // Reads command lines from standard input until its end or `exit`.

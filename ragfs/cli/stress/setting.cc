@@ -152,6 +152,13 @@ Result<StressSetting> find_setting(std::string_view name) {
   return fail(ErrorCode::config, fmt::format("setting: '{}' is not known; there are {}", name, fmt::join(names, ", ")));
 }
 
+StressSetting setting_over(std::shared_ptr<CacheProvider> engine) {
+  StressSetting setting = base(std::string(engine->name()));
+  if (engine->capabilities().zero_copy) setting.provider_faults = {};  // it cannot hang, so it is not made to
+  setting.provider = [engine = std::move(engine)]() -> Result<std::shared_ptr<CacheProvider>> { return engine; };
+  return setting;
+}
+
 Stack::~Stack() {
   // The cache first: its background thread uses the provider, its callers the backend.
   mounts_.clear();

@@ -39,6 +39,10 @@ const std::vector<StressSetting>& standard_settings();
 // Errors: config, naming the settings there are.
 Result<StressSetting> find_setting(std::string_view name);
 
+// A setting over an engine that is there. What is out of process is failed, delayed and cut off as well.
+// The setting has the engine's name.
+StressSetting setting_over(std::shared_ptr<CacheProvider> engine);
+
 class Stack {
  public:
   // Errors: config, and those of the provider and the backend.
