@@ -57,7 +57,10 @@ class Flight {
     result_ = result;
     done_.set();
   }
-  std::optional<Result<T>> wait(Deadline deadline) { return done_.wait_until(deadline) ? result_ : std::nullopt; }
+  // True when the result is there; false when the deadline passed before.
+  bool wait(Deadline deadline) { return done_.wait_until(deadline); }
+  // After a wait() that was true.
+  const Result<T>& result() const { return *result_; }
 
   uint64_t start() const { return start_; }
   uint64_t epoch() const { return epoch_; }
@@ -147,8 +150,7 @@ class InflightTable {
   // A follower's wait, within the call's deadline and the table's own.
   Result<T> follow(Flight<T>& flight, Deadline deadline) {
     const Deadline until = Deadline::earlier(deadline, Deadline::in_ms(limits_.follower_timeout_ms));
-    std::optional<Result<T>> result = flight.wait(until);
-    if (result) return *std::move(result);
+    if (flight.wait(until)) return flight.result();
     counts_.follower_timeouts.fetch_add(1, std::memory_order_relaxed);
     return fail(ErrorCode::timeout, "another caller's read of the same path did not end in time");
   }

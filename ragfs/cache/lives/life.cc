@@ -204,7 +204,7 @@ DomainStart Life::join_at_start() {
   DomainStart start;
   start.keeper = this;
   start.epoch = kApart;
-  if (const Result<std::optional<uint64_t>> named = witness_.read(); named && *named) old_witness_ = **named;
+  if (const Result<std::optional<uint64_t>> named = witness_.read()) old_witness_ = named->value_or(old_witness_);
   std::optional<CleanMarker> marker;
   bool read = false;
   for (int attempt = 0; attempt < config_.attempts_at_start; ++attempt) {
