@@ -54,7 +54,7 @@ class Flight {
   // The first call counts. By the leader alone.
   void publish(const Result<T>& result) {
     if (done_.is_set()) return;
-    result_ = result;
+    result_ = std::make_unique<const Result<T>>(result);
     done_.set();
   }
   // True when the result is there; false when the deadline passed before.
@@ -71,7 +71,7 @@ class Flight {
   const uint64_t epoch_;
   const int64_t began_ns_;
   OneShotEvent done_;
-  std::optional<Result<T>> result_;  // written before done_ is set, constant afterwards
+  std::unique_ptr<const Result<T>> result_;  // made before done_ is set, constant afterwards
 };
 
 template <typename T>
