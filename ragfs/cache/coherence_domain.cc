@@ -240,28 +240,47 @@ void leave_note(const CacheHit& hit, const Observation& seen) {
 // The rules of lookup()'s first way in the same order (tag, get, envelope, epoch, expiry, note); whatever is not
 // plainly a hit is left to lookup(). The envelope names kind, identity and path, so the key's hash finds it and its
 // text is not needed. A test that takes a rule out never comes this way.
-bool CoherenceDomain::find_judged(const CachePath& at, ObjectKind kind, Bytes& payload, int64_t& filled_at_ns) {
-  if (!all_rules_enabled() || !provider_.capabilities().by_hash) return false;
+std::optional<EnvelopeGlance> CoherenceDomain::get_judged(const CachePath& at, ObjectKind kind, Bytes& object) {
+  if (!all_rules_enabled() || !provider_.capabilities().by_hash) return std::nullopt;
   const uint64_t key_hash = keys_.key_hash(kind, at.backend->identity_hash, at.path);
   uint64_t tag = 0;
   const bool no_records = table_.empty();
   if (!no_records) {
     provider_.prefetch(key_hash);
     tag = table_.shard_tag(MutationTable::shard_of(at.backend->root_id, at.path));
-    if (tag == 0) return false;
+    if (tag == 0) return std::nullopt;
   }
   RAGFS_PAUSE_POINT("lookup.before_get");
-  payload = provider_.get_by_hash(key_hash);
+  object = provider_.get_by_hash(key_hash);
   RAGFS_PAUSE_POINT("lookup.after_get");
   const std::optional<EnvelopeGlance> seen =
-      glance_at_envelope(payload.view(), kind, at.backend->identity_hash, at.path.text());
-  if (!seen || seen->epoch != (epoch() ^ at.backend->term) || seen->expires_at_ns != 0) return false;
-  if (!no_records && payload.note()->load(std::memory_order_acquire) != tag) return false;
-  if (verification_is_due()) return false;  // lookup() takes it
+      glance_at_envelope(object.view(), kind, at.backend->identity_hash, at.path.text());
+  if (!seen || seen->epoch != (epoch() ^ at.backend->term) || seen->expires_at_ns != 0) return std::nullopt;
+  if (!no_records && object.note()->load(std::memory_order_acquire) != tag) return std::nullopt;
+  return seen;
+}
+
+bool CoherenceDomain::find_judged(const CachePath& at, ObjectKind kind, Bytes& payload, int64_t& filled_at_ns) {
+  const std::optional<EnvelopeGlance> seen = get_judged(at, kind, payload);
+  if (!seen || verification_is_due()) return false;  // lookup() takes it
   ++hits_looked_at;
   filled_at_ns = seen->filled_at_ns;
   payload = std::move(payload).slice(seen->payload_at);
   return true;
+}
+
+// The turn to check a sum is this thread's: a lookup() for the same read, on another, would not take it.
+std::optional<Bytes> CoherenceDomain::payload_at_once(const CachePath& at, ObjectKind kind, int64_t& filled_at_ns) {
+  Bytes object;
+  const std::optional<EnvelopeGlance> seen = get_judged(at, kind, object);
+  if (!seen) return std::nullopt;
+  if (takes_verification() && !decode_envelope(object.view(), true)) {
+    counters_.add(CacheCounter::damaged);
+    (void)provider_.erase(key(at, kind), Deadline::in_ms(0));  // best effort, as above
+    return std::nullopt;
+  }
+  filled_at_ns = seen->filled_at_ns;
+  return std::move(object).slice(seen->payload_at);
 }
 
 std::optional<Bytes> CoherenceDomain::lookup_payload(const CachePath& at, ObjectKind kind, Deadline deadline,

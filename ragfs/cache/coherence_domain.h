@@ -197,11 +197,7 @@ class CoherenceDomain {
   std::optional<Bytes> lookup_payload(const CachePath& at, ObjectKind kind, Deadline deadline, int64_t& filled_at_ns,
                                       std::optional<CacheHit>* suspect);
   // The same where the object is in this process's memory and nothing has to be looked up to judge it: never waits.
-  std::optional<Bytes> payload_at_once(const CachePath& at, ObjectKind kind, int64_t& filled_at_ns) {
-    std::optional<Bytes> payload(std::in_place);
-    if (!find_judged(at, kind, *payload, filled_at_ns)) payload.reset();
-    return payload;
-  }
+  std::optional<Bytes> payload_at_once(const CachePath& at, ObjectKind kind, int64_t& filled_at_ns);
   // Nanoseconds since the object was filled, on this life's clock. The greatest value when it claims to be filled later
   // than now: the wall clock has stepped back since, so how old it is cannot be known.
   int64_t age_ns(int64_t filled_at_ns) const;
@@ -278,7 +274,9 @@ class CoherenceDomain {
   std::optional<CacheHit> lookup_by_records(const CachePath& at, ObjectKind kind, const CacheKey& key,
                                             Deadline deadline, std::optional<CacheHit>* suspect);
   // The first way of lookup() alone, without decoding the envelope: an object of this process that was judged before.
-  // False: not found this way. `payload` may hold anything then.
+  // Nothing: not found this way; `object` may hold anything then.
+  std::optional<EnvelopeGlance> get_judged(const CachePath& at, ObjectKind kind, Bytes& object);
+  // The same for its payload, unless its sum is to be checked. False: `payload` may hold anything.
   bool find_judged(const CachePath& at, ObjectKind kind, Bytes& payload, int64_t& filled_at_ns);
   std::optional<CacheHit> lookup_get_first(const CachePath& at, ObjectKind kind, const CacheKey& key,
                                            Deadline deadline);

@@ -18,9 +18,9 @@ class AtOnce : public CacheFixture {
     CacheFixture::SetUp();
     open_embedded({});
   }
-  void open_embedded(const CachedMountConfig& mount) {
+  void open_embedded(const CachedMountConfig& mount, CoherenceConfig config = {}) {
     cached.reset();
-    domain = std::make_shared<CoherenceDomain>(CoherenceConfig(), *EmbeddedProvider::create({}));
+    domain = std::make_shared<CoherenceDomain>(std::move(config), *EmbeddedProvider::create({}));
     cached = std::make_shared<CachedFileSystem>(backend, domain, mount);
   }
   std::string at_once(std::string_view path) {
@@ -51,6 +51,31 @@ TEST_F(AtOnce, SharesTheMemoryOfTheCache) {
   const auto second = cached->read_at_once(ctx, path_of("/a.md"));
   ASSERT_TRUE(first && second);
   EXPECT_EQ(first->data(), second->data()) << "no copy";
+}
+
+// The thread's turn to check a sum came once, and every later call was left to a thread that never took it.
+TEST_F(AtOnce, ItsTurnToCheckASumDoesNotStopIt) {
+  put_in_backend("/a.md", "hello");
+  settle("/a.md");
+  for (int i = 0; i < 5'000; ++i) ASSERT_EQ(at_once("/a.md"), "hello") << i;
+}
+
+TEST_F(AtOnce, ADamagedObjectIsRefusedAndDropped) {
+  CoherenceConfig config;
+  config.verify_dram = VerifyDram::always;
+  open_embedded({}, config);
+  put_in_backend("/a.md", "hello");
+  settle("/a.md");
+  {
+    const auto whole = cached->read_at_once(ctx, path_of("/a.md"));
+    ASSERT_TRUE(whole);
+    const_cast<char*>(whole->data())[1] = 'a';  // as failing memory does
+  }
+  EXPECT_EQ(at_once("/a.md"), "(nothing)");
+  EXPECT_EQ(domain->counters().read(CacheCounter::damaged), 1U);
+  EXPECT_EQ(read("/a.md"), "hello");
+  EXPECT_EQ(domain->counters().read(CacheCounter::damaged), 1U) << "it was dropped";
+  EXPECT_EQ(at_once("/a.md"), "hello");
 }
 
 TEST_F(AtOnce, IsNeverStale) {
