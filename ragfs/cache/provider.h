@@ -112,6 +112,7 @@ class CacheProvider {
   // `changed` is called each time incarnation() becomes another, before any answer of the new incarnation is given to
   // anybody; at most one listener, none when empty. Returns when the former listener is not running any more. For
   // providers whose engine lives outside this process; the default never calls.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): who listens keeps it
   virtual void watch_incarnation(std::function<void()> /*changed*/) {}
   // What an operator should know about how the engine is set up, a sentence each; for `ragfs doctor`.
   virtual std::vector<std::string> warnings(Deadline /*deadline*/) { return {}; }

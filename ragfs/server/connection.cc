@@ -41,7 +41,7 @@ Connection::~Connection() {
   services_.connections.remove();
 }
 
-void Connection::start(std::shared_ptr<Connection> connection) {
+void Connection::start(const std::shared_ptr<Connection>& connection) {
   Connection& self = *connection;
   self.loop_.add(&self);
   const auto ended = [connection](const std::exception_ptr&) {

@@ -27,7 +27,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection& operator=(const Connection&) = delete;
 
   // Serves the connection to its end. On the loop's thread.
-  static void start(std::shared_ptr<Connection> connection);
+  static void start(const std::shared_ptr<Connection>& connection);
   // Closes it when its deadline has passed.
   void check(int64_t now_ns);
   // Closes it when it has waited for a request, or for its client's end, since `since_ns` or longer.

@@ -34,6 +34,7 @@ void pause_briefly() { std::this_thread::sleep_for(std::chrono::milliseconds(20)
 
 bool can_listen(int port) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return false;
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -74,6 +75,7 @@ pid_t start_program(const std::vector<std::string>& arguments, const std::string
   if (pid != 0) return pid;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that dies takes its servers along
   const int out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  if (out < 0) ::_exit(126);
   ::dup2(out, 1);
   ::dup2(out, 2);
   ::execvp(argv[0], argv.data());

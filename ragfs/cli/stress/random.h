@@ -3,6 +3,7 @@
 // Not for: anything secret. Thread-safety: a value of one thread.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 
 #include "ragfs/base/hash.h"
@@ -18,7 +19,10 @@ class Random {
     return mix64(state_);
   }
   // 0 to below - 1; `below` is at least 1.
-  uint64_t below(uint64_t below) { return next() % below; }
+  uint64_t below(uint64_t below) {
+    assert(below > 0);
+    return next() % below;
+  }
   // True `per_million` times in a million.
   bool chance(uint32_t per_million) { return per_million > 0 && below(1'000'000) < per_million; }
 
