@@ -77,7 +77,7 @@ def a_provider_that_is_gone(t):
 
 @check("http_health.workers_that_are_busy")
 def workers_that_are_busy(t):
-    """All workers wait for a directory's FIFO-slow look: here, for large bodies of work that queue."""
+    """One worker, and twelve requests that keep it busy for a while."""
     with Server("worker_threads: 1\nqueue_limit: 200", cache="{enabled: false}") as server:
         server.ask("PUT", "/api/v1/files?path=/local/big", b"y" * (32 << 20))
         body = json.dumps({"algorithm": "md5", "path": "/local/big"})
