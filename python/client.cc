@@ -101,7 +101,10 @@ Answer<std::unique_ptr<Client>> Client::open(Options options) {
     return not_built("provider libraries are not loaded by this build; name the provider embedded or redis");
   }
   std::vector<std::string> warnings;
-  auto cache = CacheLayer::open(chosen.config, warnings);
+  Config config = chosen.config;
+  // Who shares lock files shares the tree: others write it, so each file is compared with the backend when it is read.
+  config.cache.shared = config.cache.shared || chosen.locks_shared;
+  auto cache = CacheLayer::open(config, {}, warnings);
   if (!cache) return not_built(cache.error().text());
   client->cache_ = std::move(*cache);
   client->cached_reads_ = true;
@@ -198,10 +201,12 @@ Answer<std::shared_ptr<FileSystem>> Client::wrap(const std::string& type, const 
       static_cast<CachedFileSystem&>(*other.file_system).set_enabled(false);
     }
   }
-  auto wrapped = cache_->wrap(config, path, std::move(backend), cached, IdentityPlace());
+  config.cache = cached;
+  std::vector<std::string> warnings;  // why it is not cached: what is refused then says so itself
+  auto wrapped = cache_->wrap({&config, std::move(backend), IdentityPlace()}, path, cached, warnings);
   if (!wrapped) return std::unexpected(raised(wrapped.error(), type, Call::other));
   // It may have been mounted before, and its files changed since by another name.
-  if (auto done = cache_->invalidate(path); !done) {
+  if (auto done = cached ? cache_->invalidate(path) : Result<void>{}; !done) {
     cache_->unwrap(wrapped->get());
     return std::unexpected(raised(done.error(), type, Call::other));
   }

@@ -38,6 +38,8 @@ class OwnedFd {
     const int result = files_->close(std::exchange(fd_, -1));
     return result == -EINTR ? 0 : result;
   }
+  // Leaves it open: it is somebody else's from here on.
+  int release() { return std::exchange(fd_, -1); }
 
  private:
   PosixFiles* files_ = nullptr;

@@ -19,6 +19,7 @@
 #include "ragfs/cache/coherence_domain.h"
 #include "ragfs/cache/mutation.h"
 #include "ragfs/cache/policy.h"
+#include "ragfs/cache/verify_report.h"
 #include "ragfs/fs/file_system.h"
 
 namespace ragfs {
@@ -80,6 +81,9 @@ class CachedFileSystem final : public FileSystem {
   bool enabled() const { return enabled_.load(std::memory_order_relaxed); }
   // Makes every cached object at and below `path` refused, as a mutation from outside would.
   Result<void> invalidate(const Context& ctx, PathView path);
+  // Compares what is cached at and below `path` with the backend, adds to `report`, and refuses what is wrong. Errors:
+  // not_found, timeout (what was done until then is in the report), those of invalidate().
+  Result<void> verify(const Context& ctx, PathView path, VerifyReport& report);
 
   CoherenceDomain& domain() { return *domain_; }
   const FileSystem& backend() const { return *backend_; }
@@ -115,6 +119,9 @@ class CachedFileSystem final : public FileSystem {
   // What the cache can say about `path` without the backend: an entry, "not there", or nothing.
   enum class Known : uint8_t { unknown, present, absent };
   Known stat_from_cache(const Context& ctx, PathView path, FileInfo& info);
+
+  // False when the object is wrong (cached_verify.cc).
+  bool verify_object(const Context& ctx, PathView path, ObjectKind kind, VerifyReport& report);
 
   // Mutations (cached_mutations.cc).
   // After a mutation that went through a symlink: what it changed has another name, whose objects are refused from now

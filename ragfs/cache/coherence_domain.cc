@@ -103,7 +103,7 @@ CoherenceDomain::CoherenceDomain(CoherenceConfig config, std::shared_ptr<CachePr
 
 CoherenceDomain::~CoherenceDomain() {
   fork_guard_.reset();
-  provider_.provider().watch_incarnation({});
+  if (!in_child()) provider_.provider().watch_incarnation({});
 }
 
 void CoherenceDomain::let_go_in_child() noexcept {

@@ -34,10 +34,11 @@ struct ProviderCapabilities {
   bool batch_put = false;   // put_many and erase_many are cheaper than single calls
   uint32_t atomic_put = 0;  // most items of put_atomic; 0 = not supported
   bool partial_read = false;
-  bool by_hash = false;        // get_by_hash is supported
-  bool zero_copy = false;      // get returns a pin on the stored bytes, with a note that lives with the object
-  bool may_resurrect = false;  // can forget a confirmed erase or overwrite without a new incarnation
-  bool enumerates = false;     // erase_if is supported
+  bool by_hash = false;          // get_by_hash is supported
+  bool zero_copy = false;        // get returns a pin on the stored bytes, with a note that lives with the object
+  bool may_resurrect = false;    // can forget a confirmed erase or overwrite without a new incarnation
+  bool enumerates = false;       // erase_if is supported
+  bool outlives_process = true;  // what is stored may be there in the next run
   size_t max_value_bytes = SIZE_MAX;
   size_t max_batch_keys = 1000;
 };

@@ -209,6 +209,23 @@ class CommandLine {
                                "examples (in `ragfs shell`):\n  cache invalidate /docs",
                                [this] { return run_cache_invalidate(session_, invalidate_path_); });
     invalidate->add_option("PATH", invalidate_path_, "what to forget")->required();
+    add_cache_lives(*cache);
+  }
+
+  void add_cache_lives(CLI::App& cache) {
+    command(cache, "new-epoch", "refuse all that was ever cached, by this run and by earlier ones",
+            "examples:\n  ragfs -c ragfs.yaml cache new-epoch\n"
+            "After a backup of the files was restored. Stop the server first, or use its API.",
+            [this] { return run_cache_new_epoch(session_); });
+    command(cache, "rejoin", "use the cache again after another process wrote beside this one",
+            "examples (in `ragfs shell`):\n  cache rejoin\n"
+            "Stop the other one first. A server takes POST /api/v1/cache/rejoin.",
+            [this] { return run_cache_rejoin(session_); });
+    auto* verify = command(cache, "verify", "compare what is cached with the backends",
+                           "examples:\n  ragfs -c ragfs.yaml cache verify\n  ragfs -c ragfs.yaml cache verify /docs\n"
+                           "exit code 1: something was wrong; it is refused from then on",
+                           [this] { return run_cache_verify(session_, verify_path_); });
+    verify->add_option("PATH", verify_path_, "what to compare, with all below it; / when absent");
   }
 
   void add_config() {
@@ -307,6 +324,7 @@ class CommandLine {
   ServeOptions serve_;
   BenchCoherenceOptions bench_coherence_;
   std::string invalidate_path_;
+  std::string verify_path_ = "/";
   std::string check_file_;
   std::string shell_;
   std::string prefix_;

@@ -110,6 +110,9 @@ ExitCode run_cache_stats(Session& session);
 ExitCode run_cache_switch(Session& session, bool on);
 ExitCode run_cache_flush(Session& session);
 ExitCode run_cache_invalidate(Session& session, const std::string& path);
+ExitCode run_cache_new_epoch(Session& session);
+ExitCode run_cache_rejoin(Session& session);
+ExitCode run_cache_verify(Session& session, const std::string& path);
 
 // `file` "" = the configuration of the session.
 ExitCode run_config_check(Session& session, const std::string& file);

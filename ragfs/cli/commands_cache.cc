@@ -1,4 +1,4 @@
-// cache stats, on, off, flush, invalidate: the cache of this process.
+// cache stats, on, off, flush, invalidate, new-epoch, rejoin, verify: the cache of this process.
 #include <fmt/format.h>
 
 #include "ragfs/cli/command_support.h"
@@ -35,6 +35,9 @@ void print_stats(Console& console, const CacheReport& report) {
                                                                 : console.styled(Style::warn, "off")));
   if (!report.configured) return;
   console.line(fmt::format("provider    {} (breaker {})", report.provider, report.state));
+  console.line(fmt::format("life        {}{}{}", report.life,
+                           report.warm ? ", went on with what was cached before" : "",
+                           report.life_why.empty() ? "" : ": " + report.life_why));
   console.line(asked == 0 ? std::string("hit rate    - (nothing was asked yet)")
                           : fmt::format("hit rate    {:.1f}% ({} of {})",
                                         100.0 * static_cast<double>(report.hits) / static_cast<double>(asked),
@@ -62,6 +65,7 @@ ExitCode run_cache_stats(Session& session) {
     JsonWriter json;
     json.begin_object().field("configured", report.configured).field("on", report.on);
     json.field("provider", report.provider).field("breaker", report.state);
+    json.field("life", report.life).field("life_why", report.life_why).field("warm", report.warm);
     json.field("hits", report.hits).field("misses", report.misses).field("scope", "process");
     json.key("counters").begin_object();
     for (const auto& [name, value] : report.counters) json.field(name, value);
@@ -90,6 +94,61 @@ ExitCode run_cache_invalidate(Session& session, const std::string& typed) {
     const auto done = instance.invalidate(path);
     return report_done(session, "cache invalidate", done,
                        fmt::format("{} and all below it will be read anew", session.console().name(path.text())));
+  });
+}
+
+namespace {
+
+// Without --timeout: for a provider that is asked once or twice.
+constexpr int64_t kLifeTimeout_ms = 10'000;
+
+Deadline life_deadline(const Context& ctx) {
+  return ctx.deadline.is_never() ? Deadline::in_ms(kLifeTimeout_ms) : ctx.deadline;
+}
+
+ExitCode report_life(Session& session, std::string_view command, const Result<void>& done, std::string_view what) {
+  if (!done) return session.console().report(command, done.error());
+  if (session.console().json()) {
+    session.console().line(JsonWriter().begin_object().field("done", what).end_object().text());
+  } else {
+    session.console().line(what);
+  }
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+ExitCode run_cache_new_epoch(Session& session) {
+  return with_instance(session, "cache new-epoch", [&](Instance& instance, const Context& ctx) {
+    return report_life(session, "cache new-epoch", instance.new_epoch(life_deadline(ctx)),
+                       "a new epoch has begun; nothing that was cached before is served any more");
+  });
+}
+
+ExitCode run_cache_rejoin(Session& session) {
+  return with_instance(session, "cache rejoin", [&](Instance& instance, const Context& ctx) {
+    return report_life(session, "cache rejoin", instance.rejoin_cache(life_deadline(ctx)), "the cache is in use");
+  });
+}
+
+ExitCode run_cache_verify(Session& session, const std::string& typed) {
+  return with_path(session, "cache verify", typed, [&](Instance& instance, const Context& ctx, PathView path) {
+    Console& console = session.console();
+    const auto report = instance.verify_cache(ctx, path);
+    if (!report) return console.report("cache verify", report.error());
+    if (console.json()) {
+      JsonWriter json;
+      json.begin_object().field("looked_at", report->looked_at).field("objects", report->objects);
+      json.field("unreadable", report->unreadable).field("wrong", report->wrong).key("wrong_paths").begin_array();
+      for (const std::string& wrong : report->wrong_paths) json.value(wrong);
+      console.line(json.end_array().end_object().text());
+    } else {
+      for (const std::string& wrong : report->wrong_paths) console.line("wrong: " + console.name(wrong));
+      console.line(fmt::format("{} compared of {}: {} wrong, {} not readable",
+                               counted(report->objects, "object", "objects"),
+                               counted(report->looked_at, "path", "paths"), report->wrong, report->unreadable));
+    }
+    return report->wrong == 0 ? ExitCode::ok : ExitCode::negative;
   });
 }
 

@@ -8,27 +8,10 @@
 
 #include "ragfs/cache/cached_file_system.h"
 #include "ragfs/cache/coherence_domain.h"
-#include "ragfs/cache/settler.h"
-#include "ragfs/config/factories.h"
-#include "ragfs/providers/disabled/disabled_provider.h"
+#include "ragfs/config/process_cache.h"
 
 namespace ragfs {
 namespace {
-
-constexpr int64_t kStartTimeout_ms = 2'000;
-
-CoherenceConfig coherence_config(const CacheConfig& cache) {
-  CoherenceConfig out;
-  out.name_space = cache.name_space;
-  out.failure_mode = cache.failure_mode == "strict" ? FailureMode::strict : FailureMode::bypass;
-  out.default_ttl_ms = cache.default_ttl_seconds * 1000;
-  out.verify_dram = cache.verify_dram == "off"      ? VerifyDram::off
-                    : cache.verify_dram == "always" ? VerifyDram::always
-                                                    : VerifyDram::sample;
-  out.guard.operation_timeout_ms = cache.effective_operation_timeout_ms();
-  out.guard.concurrency = static_cast<uint32_t>(cache.sdk_concurrency);
-  return out;
-}
 
 CachePolicyConfig policy_config(const CacheConfig& cache) {
   CachePolicyConfig out;
@@ -56,50 +39,67 @@ const char* breaker_text(BreakerState state) {
 
 }  // namespace
 
-CacheLayer::~CacheLayer() = default;
+CacheLayer::~CacheLayer() {
+  constexpr int64_t kTimeout_ms = 1'000;
+  (void)close(Deadline::in_ms(kTimeout_ms));
+}
 
-Result<std::unique_ptr<CacheLayer>> CacheLayer::open(const Config& config, std::vector<std::string>& warnings) {
-  const std::string place = config.place("storage.agfs.cache.provider");
+namespace {
+
+BackendUse use_of(const OpenedMount& mount) {
+  const FileSystemTraits& traits = mount.backend->traits();
+  return {.identity = mount.place.identity.empty() ? traits.identity : mount.place.identity,
+          .process_local = traits.process_local,
+          .cached = mount.config->cache && !traits.control,
+          .changes_outside = mount.config->revalidate_ms > 0};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CacheLayer>> CacheLayer::open(const Config& config, const std::vector<OpenedMount>& mounts,
+                                                     std::vector<std::string>& warnings) {
   auto layer = std::unique_ptr<CacheLayer>(new CacheLayer(config.cache));
-  auto provider = open_provider(config.cache);
-  if (!provider) {
-    const Error& error = provider.error();
-    // What is written wrongly is wrong in every mode; only an engine that does not answer may be done without.
-    const bool may_bypass = error.code != ErrorCode::config && config.cache.failure_mode == "bypass";
-    if (!may_bypass) return fail(error.code, fmt::format("{}: {}", place, error.message), error.sys_errno);
-    warnings.push_back(fmt::format("{}: {}; going on without the cache", place, error.text()));
-    provider = std::make_shared<DisabledProvider>(fmt::format("{} at start: {}", config.cache.provider, error.text()));
-  }
-  layer->provider_ = std::move(*provider);
-  // An engine that is down joins by itself when it answers; who wants it at start says strict.
-  if (auto up = layer->provider_->health(Deadline::in_ms(kStartTimeout_ms)); !up) {
-    if (config.cache.failure_mode == "strict") {
-      return fail(up.error().code, fmt::format("{}: {}", place, up.error().message), up.error().sys_errno);
-    }
-    warnings.push_back(fmt::format("{}: {}; going on without the cache until it answers", place, up.error().text()));
-  }
-  CoherenceConfig coherence = coherence_config(config.cache);
-  if (auto valid = coherence.validate(); !valid) return std::unexpected(valid.error());
-  layer->domain_ = std::make_shared<CoherenceDomain>(std::move(coherence), layer->provider_);
+  std::vector<BackendUse> uses;
+  for (const OpenedMount& mount : mounts) uses.push_back(use_of(mount));
+  auto joined = ProcessCache::join(config, uses, warnings);
+  if (!joined) return std::unexpected(std::move(joined.error()));
+  layer->process_ = *std::move(joined);
+  layer->configured_ = config.cache.enabled && config.cache.provider != "disabled" && layer->process_->with_cache();
   return layer;
 }
 
-Result<std::shared_ptr<FileSystem>> CacheLayer::wrap(const MountConfig& mount, const Path& path,
-                                                     std::shared_ptr<FileSystem> backend, bool wants_cache,
-                                                     const IdentityPlace& place) {
+Result<std::shared_ptr<FileSystem>> CacheLayer::wrap(const OpenedMount& mount, const Path& path, bool& cached,
+                                                     std::vector<std::string>& warnings) {
+  BackendUse use = use_of(mount);
+  const bool wants_cache = configured_ && use.cached;
+  use.cached = wants_cache;
+  const auto leave = process_->use(use);
+  if (!leave) return std::unexpected(leave.error());
   CachedMountConfig config;
   config.mount_path = path.text();
-  config.identity = place.identity;
-  config.identity_prefix = place.prefix;
-  config.enabled = wants_cache;
-  config.revalidate_ms = mount.revalidate_ms;
+  config.identity = mount.place.identity;
+  config.identity_prefix = mount.place.prefix;
+  config.use = {.verify_earlier_lives = mount.config->warm == "verify",
+                .shared = leave->shared,
+                .process_local = use.process_local};
+  config.revalidate_ms = mount.config->revalidate_ms;
   config.policy = policy_config(config_);
   if (auto valid = config.validate(); !valid) return std::unexpected(valid.error());
-  auto cached = std::make_shared<CachedFileSystem>(std::move(backend), domain_, config);
-  if (wants_cache && !on_) cached->set_enabled(false);
+  // How an identity is used is settled by its first mount; what that leaves open is not cached here.
+  const bool known_shared = process_->domain().backend(use.identity, config.use)->use.shared;
+  cached = leave->enabled && (known_shared || !leave->shared);
+  if (wants_cache && !leave->refusal.empty()) {
+    warnings.push_back(fmt::format("{}: not cached, and not to be written: {}", path.text(), leave->refusal));
+  } else if (leave->shared) {
+    warnings.push_back(fmt::format("{}: other processes write it too: {}", path.text(),
+                                   cached ? "every file is compared with the backend at each read" : "not cached"));
+  }
+  config.enabled = cached;
+  auto wrapped = std::make_shared<CachedFileSystem>(mount.backend, ProcessCache::share_domain(process_), config);
+  if (cached && !on_) wrapped->set_enabled(false);
   const MutexLock lock(mutex_);
-  mounts_.push_back({path, cached, wants_cache});
-  return std::static_pointer_cast<FileSystem>(std::move(cached));
+  mounts_.push_back({path, wrapped, cached});
+  return std::static_pointer_cast<FileSystem>(std::move(wrapped));
 }
 
 void CacheLayer::unwrap(const FileSystem* wrapped) {
@@ -120,15 +120,21 @@ std::vector<CacheLayer::Mount> CacheLayer::mounts() const {
 
 CacheReport CacheLayer::report() const {
   CacheReport report;
-  report.configured = true;
+  report.configured = configured_;
+  if (!configured_) return report;
+  CoherenceDomain& domain = process_->domain();
   report.on = on_;
-  report.provider = provider_->name();
-  report.state = breaker_text(domain_->provider().state());
-  report.provider_metrics = provider_->metrics();
+  report.provider = process_->provider().name();
+  report.state = breaker_text(domain.provider().state());
+  report.provider_metrics = process_->provider().metrics();
+  const LifeReport life = process_->life().report();
+  report.life = process_->life().off() ? "off" : stage_name(life.stage);
+  report.life_why = life.why;
+  report.warm = life.warm;
   const MutexLock lock(mutex_);  // a mount that goes away is counted once
   for (size_t i = 0; i < kCacheCounterCount; ++i) {
     const auto counter = static_cast<CacheCounter>(i);
-    uint64_t value = domain_->counters().read(counter);
+    uint64_t value = domain.counters().read(counter);
     if (!unwrapped_counts_.empty()) value += unwrapped_counts_[i];
     for (const Mount& mount : mounts_) value += mount.cached->count(counter);
     report.counters.emplace_back(kCacheCounterNames[i], value);
@@ -151,9 +157,13 @@ void CacheLayer::set_on(bool on) {
   on_ = on;
 }
 
-void CacheLayer::flush() { domain_->new_epoch(); }
+void CacheLayer::flush() { process_->domain().new_epoch(); }
 
-Result<void> CacheLayer::invalidate(PathView path) {
+Result<void> CacheLayer::new_epoch(Deadline deadline) { return process_->life().new_epoch(deadline); }
+
+Result<void> CacheLayer::rejoin(Deadline deadline) { return process_->life().rejoin(deadline); }
+
+Result<void> CacheLayer::for_mounts(PathView path, const std::function<Result<void>(const Mount&, PathView)>& act) {
   const std::vector<Mount> mounts = this->mounts();
   const Mount* holder = nullptr;
   for (const Mount& mount : mounts) {
@@ -161,23 +171,43 @@ Result<void> CacheLayer::invalidate(PathView path) {
     if (holder == nullptr || mount.path.view().depth() > holder->path.view().depth()) holder = &mount;
   }
   if (holder != nullptr) {
-    if (auto done = holder->cached->invalidate(Context(), path.relative_to(holder->path)); !done) return done;
+    if (auto done = act(*holder, path.relative_to(holder->path)); !done) return done;
   }
   for (const Mount& mount : mounts) {
     if (&mount == holder || !mount.path.view().is_within(path)) continue;
-    if (auto done = mount.cached->invalidate(Context(), PathView()); !done) return done;
+    if (auto done = act(mount, PathView()); !done) return done;
   }
   return {};
 }
 
-Result<void> CacheLayer::check(Deadline deadline) { return provider_->health(deadline); }
+Result<void> CacheLayer::invalidate(PathView path) {
+  return for_mounts(path, [](const Mount& mount, PathView at) { return mount.cached->invalidate(Context(), at); });
+}
 
-std::vector<std::string> CacheLayer::engine_warnings(Deadline deadline) { return provider_->warnings(deadline); }
+Result<VerifyReport> CacheLayer::verify(const Context& ctx, PathView path) {
+  VerifyReport report;
+  auto done = for_mounts(path, [&](const Mount& mount, PathView at) {
+    const size_t known = report.wrong_paths.size();
+    auto verified = mount.cached->verify(ctx, at, report);
+    for (size_t i = known; i < report.wrong_paths.size() && !mount.path.view().is_root(); ++i) {
+      const std::string below = report.wrong_paths[i] == "/" ? "" : report.wrong_paths[i];
+      report.wrong_paths[i] = std::string(mount.path.view().text()) + below;
+    }
+    return verified;
+  });
+  if (!done) return std::unexpected(std::move(done.error()));
+  return report;
+}
+
+Result<void> CacheLayer::check(Deadline deadline) { return process_->provider().health(deadline); }
+
+std::vector<std::string> CacheLayer::engine_warnings(Deadline deadline) {
+  return process_->provider().warnings(deadline);
+}
 
 Result<void> CacheLayer::close(Deadline deadline) {
-  // Erases that wait for a retry get their chance; what is left is refused by the next life's epoch.
-  domain_->settler().drain(deadline);
-  return provider_->close(deadline);
+  if (process_ == nullptr || left_.exchange(true)) return {};
+  return process_->leave(deadline);
 }
 
 }  // namespace ragfs

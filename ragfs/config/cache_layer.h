@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,13 +17,14 @@
 #include "ragfs/base/path.h"
 #include "ragfs/base/sync.h"
 #include "ragfs/cache/provider.h"
+#include "ragfs/cache/verify_report.h"
 #include "ragfs/config/config.h"
 #include "ragfs/fs/file_system.h"
 
 namespace ragfs {
 
 class CachedFileSystem;
-class CoherenceDomain;
+class ProcessCache;
 
 struct CacheReport {
   bool configured = false;  // there is a cache at all
@@ -33,6 +35,9 @@ struct CacheReport {
   std::vector<ProviderMetric> provider_metrics;
   uint64_t hits = 0;
   uint64_t misses = 0;
+  std::string life;      // "joined", "apart", "left", "closed"; "off" where the cache may not be used
+  std::string life_why;  // why it is not joined
+  bool warm = false;     // it goes on with what the run before had cached
 };
 
 // Where a backend's root lies in the identity that its objects are named by.
@@ -41,20 +46,31 @@ struct IdentityPlace {
   std::string prefix = "/";
 };
 
+// A backend that a mount is about to show.
+struct OpenedMount {
+  const MountConfig* config;
+  std::shared_ptr<FileSystem> backend;
+  IdentityPlace place;
+};
+
 class CacheLayer {
  public:
+  // Without a cache in `config` too: mutations are told to whom it may concern. `mounts`: all that are there at start.
   // Errors: config (a provider that is unknown or not in this build); those of the provider, in strict mode only: in
   // bypass mode a provider that cannot be started is replaced by none, and `warnings` says so.
-  static Result<std::unique_ptr<CacheLayer>> open(const Config& config, std::vector<std::string>& warnings);
+  static Result<std::unique_ptr<CacheLayer>> open(const Config& config, const std::vector<OpenedMount>& mounts,
+                                                  std::vector<std::string>& warnings);
   ~CacheLayer();
   CacheLayer(const CacheLayer&) = delete;
   CacheLayer& operator=(const CacheLayer&) = delete;
 
+  // There is a cache, for those mounts that want it.
+  bool configured() const { return configured_; }
   // The backend with the cache in front of it. A mount that wants no cache is wrapped all the same (its mutations count
-  // for others that show the same data). Errors: config.
-  Result<std::shared_ptr<FileSystem>> wrap(const MountConfig& mount, const Path& path,
-                                           std::shared_ptr<FileSystem> backend, bool wants_cache,
-                                           const IdentityPlace& place);
+  // for others that show the same data). `cached` says whether the cache may be used; if not, `warnings` why.
+  // Errors: config; those of the state directory.
+  Result<std::shared_ptr<FileSystem>> wrap(const OpenedMount& mount, const Path& path, bool& cached,
+                                           std::vector<std::string>& warnings);
 
   // Forgets the wrapper of a mount that was taken away; its counts stay in the report.
   void unwrap(const FileSystem* wrapped);
@@ -63,7 +79,13 @@ class CacheLayer {
   // Off: reads ask the backends and nothing is stored; mutations are recorded all the same.
   void set_on(bool on);
   void flush();
+  // As flush(), for the next runs too; in place by the deadline. Errors: unavailable, timeout.
+  Result<void> new_epoch(Deadline deadline);
+  // Back into the cache after another writer was seen. Errors: unavailable, timeout.
+  Result<void> rejoin(Deadline deadline);
   Result<void> invalidate(PathView path);
+  // What is wrong is refused from then on, and its path in the tree is in the report. Errors: timeout, not_found.
+  Result<VerifyReport> verify(const Context& ctx, PathView path);
   Result<void> check(Deadline deadline);
   // CacheProvider::warnings().
   std::vector<std::string> engine_warnings(Deadline deadline);
@@ -78,9 +100,12 @@ class CacheLayer {
   explicit CacheLayer(const CacheConfig& config) : config_(config) {}
 
   const CacheConfig config_;
-  std::shared_ptr<CacheProvider> provider_;
-  std::shared_ptr<CoherenceDomain> domain_;
+  std::shared_ptr<ProcessCache> process_;
+  bool configured_ = false;
+  std::atomic<bool> left_{false};
   std::vector<Mount> mounts() const;
+  // Calls `act` with each mount that shows something at or below `path`, and where that begins in it.
+  Result<void> for_mounts(PathView path, const std::function<Result<void>(const Mount&, PathView)>& act);
   mutable Mutex mutex_;
   std::vector<Mount> mounts_ RAGFS_GUARDED_BY(mutex_);
   std::vector<uint64_t> unwrapped_counts_ RAGFS_GUARDED_BY(mutex_);  // by CacheCounter; empty before the first

@@ -25,6 +25,7 @@ struct MountConfig {
   int64_t max_entries = 4'000'000;       // memfs
   bool cache = true;                     // put the cache in front of it
   int64_t revalidate_ms = 0;             // 0 = the backend is changed through this process alone
+  std::string warm = "verify";           // objects of earlier runs: verify, trust
 };
 
 struct NegativeConfig {
@@ -91,6 +92,9 @@ struct CacheConfig {
   std::optional<int64_t> operation_timeout_ms;  // absent: 50, or 20 for redis
   int64_t sdk_concurrency = 16;
   std::string name_space = "openviking";
+  std::string state_dir;             // "" = $XDG_STATE_HOME/ragfs/<namespace>
+  bool shared = false;               // other processes with a cache write the same files
+  std::string inherited = "verify";  // objects of earlier epochs: verify, discard
   uint64_t max_file_size_bytes = 1ULL << 20;
   uint64_t max_listing_bytes = 1ULL << 20;
   std::vector<std::string> bypass_prefixes;

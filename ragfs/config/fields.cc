@@ -41,6 +41,10 @@ const Section& mount_fields() {
                     "0: all changes pass through this process.")
               .in("ms")
               .between(0, kDay_ms),
+          field("warm", &MountConfig::warm)
+              .says("What earlier runs cached: `verify` compares each file once with the backend's version, in case "
+                    "somebody changed it while nothing ran; `trust` serves it as it is.")
+              .one_of({"verify", "trust"}),
       },
       {}};
   return spec;
@@ -264,6 +268,17 @@ const Section& cache_fields() {
         field("namespace", &CacheConfig::name_space)
             .says("Keeps deployments that share a provider apart. One writing process a namespace.")
             .not_empty(),
+        field("state_dir", &CacheConfig::state_dir)
+            .says("Where this machine remembers which run changed files last, and locks; not below a directory that is "
+                  "shown. Empty: $XDG_STATE_HOME/ragfs/NAMESPACE.")
+            .is_host_path(),
+        field("shared", &CacheConfig::shared)
+            .says("Other processes of this machine cache and write the same files: each file is compared with the "
+                  "backend's version at every read."),
+        field("inherited", &CacheConfig::inherited)
+            .says("Objects from before an interruption: `verify` compares each file once with the backend's version, "
+                  "`discard` reads it anew.")
+            .one_of({"verify", "discard"}),
     };
     for (Field& f : cache_limits()) s.fields.push_back(std::move(f));
     for (Field& f : cache_policy()) s.fields.push_back(std::move(f));

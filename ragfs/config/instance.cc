@@ -35,7 +35,7 @@ std::unexpected<Error> no_cache() { return fail(ErrorCode::not_supported, "there
 
 struct Instance::Parts {
   Config config;
-  std::unique_ptr<CacheLayer> cache;  // nullptr without a cache
+  std::unique_ptr<CacheLayer> cache;  // there without a cache too
   mutable Mutex mutex;
   std::vector<std::string> warnings RAGFS_GUARDED_BY(mutex);
   struct Mounted {
@@ -57,7 +57,9 @@ struct Instance::Parts {
   // Before mount() opens it. Errors: mount_point_exists; config when the directory overlaps one that is shown already.
   Result<void> reserve(const Path& path, const std::string& directory);
   // `place` is what messages call it.
-  Result<void> open_mount(const MountConfig& mount, const std::string& place, bool at_run_time);
+  Result<OpenedMount> open_backend_of(const MountConfig& mount, const std::string& place) const;
+  Result<void> show(const OpenedMount& mount, const std::string& place, bool at_run_time);
+  bool has_cache() const { return cache != nullptr && cache->configured(); }
   // Statistics and path locks around the tree of mounts.
   Result<void> build_top();
 };
@@ -102,26 +104,40 @@ Result<void> Instance::Parts::reserve(const Path& path, const std::string& direc
   return {};
 }
 
-Result<void> Instance::Parts::open_mount(const MountConfig& mount, const std::string& place, bool at_run_time) {
-  const auto failed = [&](const Error& error) {
-    // Whatever is wrong, a start ends here and the operator looks at this line of the file.
-    return fail(ErrorCode::config, fmt::format("{}: {}", place, error.message), error.sys_errno);
-  };
-  auto path = Path::parse(mount.path);
-  if (!path) return failed(path.error());
+namespace {
+
+// Whatever is wrong, a start ends here and the operator looks at this line of the file.
+std::unexpected<Error> fail_mount(const std::string& place, const Error& error) {
+  return fail(ErrorCode::config, fmt::format("{}: {}", place, error.message), error.sys_errno);
+}
+
+}  // namespace
+
+Result<OpenedMount> Instance::Parts::open_backend_of(const MountConfig& mount, const std::string& place) const {
   auto backend = open_backend(mount);
-  if (!backend) return failed(backend.error());
-  const bool cached = cache != nullptr && mount.cache;
-  std::shared_ptr<FileSystem> file_system = *backend;
-  const bool wrap = cache != nullptr && !file_system->traits().control;
+  if (!backend) return fail_mount(place, backend.error());
+  auto identity = place_of(mount);
+  if (!identity) return fail_mount(place, identity.error());
+  return OpenedMount{&mount, *std::move(backend), *std::move(identity)};
+}
+
+Result<void> Instance::Parts::show(const OpenedMount& mount, const std::string& place, bool at_run_time) {
+  auto path = Path::parse(mount.config->path);
+  if (!path) return fail_mount(place, path.error());
+  bool cached = false;
+  std::shared_ptr<FileSystem> file_system = mount.backend;
+  const bool wrap = !file_system->traits().control;
   if (wrap) {
-    const auto identity = place_of(mount);
-    if (!identity) return failed(identity.error());
-    auto made = cache->wrap(mount, *path, file_system, cached, *identity);
-    if (!made) return failed(made.error());
+    std::vector<std::string> told;
+    auto made = cache->wrap(mount, *path, cached, told);
+    if (!made) return fail_mount(place, made.error());
     file_system = std::move(*made);
+    {
+      const MutexLock lock(mutex);
+      for (std::string& warning : told) warnings.push_back(std::move(warning));
+    }
     // It may have been mounted before, and its files changed since by another name.
-    if (at_run_time) {
+    if (at_run_time && cached) {
       if (auto done = cache->invalidate(*path); !done) {
         cache->unwrap(file_system.get());
         return done;
@@ -132,11 +148,13 @@ Result<void> Instance::Parts::open_mount(const MountConfig& mount, const std::st
   auto counted = std::make_shared<StatsFileSystem>(std::move(file_system));
   if (auto mounted = table->mount(*path, std::move(counted)); !mounted) {
     if (wrap) cache->unwrap(wrapped);
-    return mounted.error().code == ErrorCode::mount_point_exists ? mounted : failed(mounted.error());
+    return mounted.error().code == ErrorCode::mount_point_exists ? mounted : fail_mount(place, mounted.error());
   }
-  std::string directory = mount.type == "localfs" ? real_directory(mount) : std::string();
+  const MountConfig& config_of_mount = *mount.config;
+  std::string directory = config_of_mount.type == "localfs" ? real_directory(config_of_mount) : std::string();
   const MutexLock lock(mutex);
-  mounts.push_back({{path->text(), mount.type, mount.local_dir, cached}, wrapped, std::move(directory)});
+  mounts.push_back(
+      {{path->text(), config_of_mount.type, config_of_mount.local_dir, cached}, wrapped, std::move(directory)});
   return {};
 }
 
@@ -166,19 +184,23 @@ Result<std::unique_ptr<Instance>> Instance::open(const Config& config) {
   auto parts = std::make_unique<Parts>();
   parts->config = config;
   std::vector<std::string> warnings = config.warnings;
-  if (config.cache.enabled && config.cache.provider != "disabled") {
-    auto cache = CacheLayer::open(config, warnings);
-    if (!cache) return std::unexpected(cache.error());
-    parts->cache = std::move(*cache);
+  std::vector<OpenedMount> opened;
+  std::vector<std::string> places;
+  for (size_t i = 0; i < parts->config.mounts.size(); ++i) {
+    places.push_back(config.place(fmt::format("storage.agfs.mounts[{}]", i)));
+    auto mount = parts->open_backend_of(parts->config.mounts[i], places.back());
+    if (!mount) return std::unexpected(std::move(mount.error()));
+    opened.push_back(*std::move(mount));
   }
+  auto cache = CacheLayer::open(config, opened, warnings);
+  if (!cache) return std::unexpected(std::move(cache.error()));
+  parts->cache = *std::move(cache);
   {
     const MutexLock lock(parts->mutex);
     parts->warnings = std::move(warnings);
   }
-  for (size_t i = 0; i < config.mounts.size(); ++i) {
-    const std::string place = config.place(fmt::format("storage.agfs.mounts[{}]", i));
-    if (auto opened = parts->open_mount(config.mounts[i], place, false); !opened)
-      return std::unexpected(opened.error());
+  for (size_t i = 0; i < opened.size(); ++i) {
+    if (auto shown = parts->show(opened[i], places[i], false); !shown) return std::unexpected(std::move(shown.error()));
   }
   if (auto built = parts->build_top(); !built) return std::unexpected(built.error());
   return std::unique_ptr<Instance>(new Instance(std::move(parts)));
@@ -206,7 +228,8 @@ Result<void> Instance::mount(const MountConfig& config) {
   const std::string directory = config.type == "localfs" ? real_directory(config) : std::string();
   if (auto free = parts_->reserve(*path, directory); !free) return free;
   RAGFS_PAUSE_POINT("mount.reserved");
-  Result<void> mounted = parts_->open_mount(config, path->text(), true);
+  const Result<OpenedMount> opened = parts_->open_backend_of(config, path->text());
+  Result<void> mounted = opened ? parts_->show(*opened, path->text(), true) : std::unexpected(opened.error());
   const MutexLock lock(parts_->mutex);
   parts_->being_mounted.erase(std::ranges::find(parts_->being_mounted, directory));
   return mounted;
@@ -223,38 +246,51 @@ Result<void> Instance::unmount(PathView path) {
   return {};
 }
 
-CacheReport Instance::cache_report() const {
-  return parts_->cache == nullptr ? CacheReport() : parts_->cache->report();
-}
+CacheReport Instance::cache_report() const { return parts_->cache->report(); }
 
 Result<void> Instance::set_cache_on(bool on) {
-  if (parts_->cache == nullptr) return no_cache();
+  if (!parts_->has_cache()) return no_cache();
   parts_->cache->set_on(on);
   return {};
 }
 
 Result<void> Instance::flush_cache() {
-  if (parts_->cache == nullptr) return no_cache();
+  if (!parts_->has_cache()) return no_cache();
   parts_->cache->flush();
   return {};
 }
 
+Result<void> Instance::new_epoch(Deadline deadline) {
+  if (!parts_->has_cache()) return no_cache();
+  return parts_->cache->new_epoch(deadline);
+}
+
+Result<void> Instance::rejoin_cache(Deadline deadline) {
+  if (!parts_->has_cache()) return no_cache();
+  return parts_->cache->rejoin(deadline);
+}
+
 Result<void> Instance::invalidate(PathView path) {
-  if (parts_->cache == nullptr) return no_cache();
+  if (!parts_->has_cache()) return no_cache();
   return parts_->cache->invalidate(path);
 }
 
+Result<VerifyReport> Instance::verify_cache(const Context& ctx, PathView path) {
+  if (!parts_->has_cache()) return no_cache();
+  return parts_->cache->verify(ctx, path);
+}
+
 Result<void> Instance::check_provider(Deadline deadline) {
-  if (parts_->cache == nullptr) return no_cache();
+  if (!parts_->has_cache()) return no_cache();
   return parts_->cache->check(deadline);
 }
 
 std::vector<std::string> Instance::provider_warnings(Deadline deadline) {
-  return parts_->cache == nullptr ? std::vector<std::string>() : parts_->cache->engine_warnings(deadline);
+  return parts_->has_cache() ? parts_->cache->engine_warnings(deadline) : std::vector<std::string>();
 }
 
 Result<void> Instance::close(Deadline deadline) {
-  if (parts_->closed || parts_->cache == nullptr) return {};
+  if (parts_->closed) return {};
   parts_->closed = true;
   return parts_->cache->close(deadline);
 }

@@ -52,8 +52,16 @@ class Instance {
   Result<void> set_cache_on(bool on);
   // Refuses every object that was cached until now. Errors: not_supported without a cache.
   Result<void> flush_cache();
-  // The same for `path` and all below it. Errors: not_supported without a cache; timeout.
+  // As flush_cache(), for the runs to come too; in place by the deadline. After a backup was restored beside the cache.
+  // Errors: not_supported without a cache; unavailable (another process writes, or the cache is off); timeout.
+  Result<void> new_epoch(Deadline deadline);
+  // Back into the cache after another writer was seen there. Errors: as new_epoch().
+  Result<void> rejoin_cache(Deadline deadline);
+  // Refuses what was cached of `path` and all below it until now. Errors: not_supported without a cache; timeout.
   Result<void> invalidate(PathView path);
+  // Compares what is cached at and below `path` with the backends; what is wrong is refused from then on. Errors:
+  // not_supported without a cache; not_found; timeout.
+  Result<VerifyReport> verify_cache(const Context& ctx, PathView path);
   // Asks the provider whether it works. Errors: not_supported without a cache; those of the provider.
   Result<void> check_provider(Deadline deadline);
   // What an operator should know about how the provider's engine is set up, a sentence each.

@@ -128,6 +128,10 @@ const std::vector<Row>& rows() {
       {"storage.agfs.mounts[0].max_entries", "10", "10", "0", "an integer from 1", ""},
       {"storage.agfs.mounts[0].cache", "false", "false", "maybe", "true or false", ""},
       {"storage.agfs.mounts[0].revalidate_ms", "1000", "1000", "-1", "an integer from 0 to 86400000 (ms)", ""},
+      {"storage.agfs.mounts[0].warm", "trust", "trust", "hot", "one of verify, trust", ""},
+      {"storage.agfs.cache.state_dir", "/var/x", "\"/var/x\"", "[]", "a list is not allowed", ""},
+      {"storage.agfs.cache.shared", "true", "true", "2", "true or false", ""},
+      {"storage.agfs.cache.inherited", "discard", "discard", "keep", "one of verify, discard", ""},
   };
   return table;
 }

@@ -63,6 +63,9 @@ HttpResponse cache_stats(Services& services, Call&) {
   json["on"] = report.on;
   json["provider"] = report.provider;
   json["state"] = report.state;
+  json["life"] = report.life;
+  json["life_why"] = report.life_why;
+  json["warm"] = report.warm;
   json["hits"] = report.hits;
   json["misses"] = report.misses;
   const uint64_t asked = report.hits + report.misses;
@@ -79,6 +82,16 @@ HttpResponse cache_invalidate(Services& services, Call& call) {
   if (!path) return error_reply(path.error());
   const auto done = services.instance.invalidate(*path);
   return done ? message_reply("invalidated") : error_reply(done.error());
+}
+
+HttpResponse cache_new_epoch(Services& services, Call& call) {
+  const auto done = services.instance.new_epoch(call.context.deadline);
+  return done ? message_reply("a new epoch has begun") : error_reply(done.error());
+}
+
+HttpResponse cache_rejoin(Services& services, Call& call) {
+  const auto done = services.instance.rejoin_cache(call.context.deadline);
+  return done ? message_reply("rejoined") : error_reply(done.error());
 }
 
 }  // namespace
@@ -98,6 +111,8 @@ void add_status_routes(Router& router, Services& services) {
   add("GET", "/api/v1/capabilities", Access::read, Place::connection, capabilities);
   add("GET", "/api/v1/cache/stats", Access::inspect, Place::connection, cache_stats);
   add("POST", "/api/v1/cache/invalidate", Access::control, Place::worker, cache_invalidate);
+  add("POST", "/api/v1/cache/new-epoch", Access::control, Place::worker, cache_new_epoch);
+  add("POST", "/api/v1/cache/rejoin", Access::control, Place::worker, cache_rejoin);
   router.add({"GET", "/api/v1/version", Access::read, Place::connection,
               [&services](Call&) { return json_reply(version_json(services)); }});
 }

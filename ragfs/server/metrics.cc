@@ -42,7 +42,9 @@ void add_cache(Page& page, const CacheReport& report) {
   page.head("ragfs_cache_provider_info", "gauge", "The provider behind the cache.");
   page.sample("ragfs_cache_provider_info", fmt::format("{{provider=\"{}\"}}", quoted(report.provider)), 1);
   page.gauge("ragfs_cache_breaker_open", "1 while calls to the provider are not made because they fail.",
-             report.state == "closed" ? 0 : 1);
+             report.state == "open" || report.state == "probing" ? 1 : 0);
+  page.gauge("ragfs_cache_joined", "1 while objects may be served; 0: apart, left to another writer, or closed.",
+             report.life == "joined" ? 1 : 0);
   for (const auto& [name, value] : report.counters) {
     page.counter(fmt::format("ragfs_cache_{}_total", name), fmt::format("Cache: {}.", name),
                  static_cast<double>(value));

@@ -96,8 +96,11 @@ constexpr std::string_view kSchemas = R"json({
 "Capabilities": {"type": "object", "additionalProperties": false, "required": ["version", "features"],
   "properties": {"version": {"type": "string"}, "features": {"type": "array", "items": {"type": "string"}}}},
 "CacheStats": {"type": "object", "additionalProperties": false,
-  "required": ["configured", "on", "provider", "state", "hits", "misses", "hit_rate", "counters", "provider_metrics"],
+  "required": ["configured", "on", "provider", "state", "life", "life_why", "warm", "hits", "misses", "hit_rate",
+    "counters", "provider_metrics"],
   "properties": {
+  "life": {"enum": ["", "off", "apart", "joined", "left", "closed"]}, "life_why": {"type": "string"},
+  "warm": {"type": "boolean"},
   "configured": {"type": "boolean"}, "on": {"type": "boolean"}, "provider": {"type": "string"},
   "state": {"type": "string"}, "hits": {"type": "integer", "minimum": 0}, "misses": {"type": "integer", "minimum": 0},
   "hit_rate": {"type": "number", "minimum": 0, "maximum": 1},

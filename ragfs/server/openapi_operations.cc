@@ -271,6 +271,12 @@ Operations status_operations() {
           .fields(R"({"path": {"type": "string", "minLength": 1}})", {"path"})
           .answers(schema("Message"))
           .errors({501}),
+      Operation("POST", "/api/v1/cache/new-epoch", "beginEpoch", "Refuses what was cached, by earlier runs too.")
+          .answers(schema("Message"))
+          .errors({501}),
+      Operation("POST", "/api/v1/cache/rejoin", "rejoinCache", "Uses the cache again after another process wrote.")
+          .answers(schema("Message"))
+          .errors({501}),
   };
   for (const std::string prefix : {"", "/api/v1"}) {
     const std::string suffix = prefix.empty() ? "" : "OfApi";

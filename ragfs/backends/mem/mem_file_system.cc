@@ -34,6 +34,7 @@ Result<std::unique_ptr<MemFileSystem>> MemFileSystem::open(const MemConfig& conf
 MemFileSystem::MemFileSystem(const MemConfig& config, const Clock& clock)
     : config_(config), clock_(clock), root_(std::make_unique<MemNode>()) {
   traits_.type = "memfs";
+  traits_.process_local = true;
   traits_.identity = random_identity();
   traits_.listings_prove_absence = true;
   traits_.directory_times = true;

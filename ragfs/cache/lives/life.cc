@@ -89,9 +89,11 @@ Life::~Life() {
   fork_guard_.reset();
   if (in_child_.load()) {
     if (thread_.joinable()) thread_.detach();
+    for (auto& [identity, lock] : locks_) lock.forget();
     return;
   }
   stop_thread();
+  give_locks_back();
 }
 
 void Life::stop_thread() {
@@ -110,6 +112,16 @@ void Life::let_go_in_child() noexcept {
   for (std::atomic<int>& fd : lock_fds_) {
     if (fd.load() > 0) ::close(fd.exchange(0));
   }
+}
+
+void Life::give_locks_back() {
+  for (std::atomic<int>& fd : lock_fds_) fd.store(0);
+  std::map<uint64_t, IdentityLock> locks;
+  {
+    MutexLock lock(mutex_);
+    locks.swap(locks_);
+  }
+  for (auto& [identity, lock] : locks) lock.give_back(directory_);
 }
 
 // --- the protocol's single steps, each under a turn ---
@@ -185,16 +197,17 @@ Result<void> Life::claim(uint64_t epoch, const std::string& incarnation) {
 
 // --- start ---
 
-DomainStart Life::start() {
+DomainStart Life::start(bool provider_answers) {
   const Turn turn(*this);
   DomainStart start;
   start.keeper = this;
   start.incarnation = incarnation_ = provider_->incarnation();
-  if (config_.off) {
+  if (off() || (keeps_pointer() && !provider_answers)) {
+    if (!off()) say_why("the provider did not answer at the start");
     start.epoch = kApart;
     return start;
   }
-  if (config_.outlives && !config_.shared) return join_at_start();
+  if (keeps_pointer()) return join_at_start();
   start.epoch = random_odd();
   set_stage(LifeStage::joined);
   return start;
@@ -213,6 +226,7 @@ DomainStart Life::join_at_start() {
       if (!read) continue;
       incarnation_ = provider_->incarnation();
       seen_at_start_ = pointer ? pointer->life : 0;
+      incarnation_ = provider_->incarnation();  // of the connection that answered; a look before it may have had none
       marker = find_marker(pointer, incarnation_);
       RAGFS_PAUSE_POINT("life.marker_read");
     }
@@ -238,7 +252,7 @@ DomainStart Life::join_at_start() {
 
 void Life::attach(CoherenceDomain& domain) {
   domain_ = &domain;
-  if (config_.outlives && !config_.shared && !config_.off) thread_ = std::jthread([this] { run(); });
+  if (keeps_pointer()) thread_ = std::jthread([this] { run(); });
 }
 
 // --- the thread ---
@@ -272,7 +286,7 @@ void Life::tend() {
     MutexLock lock(mutex_);
     if (!stop_) stage = report_.stage;
   }
-  if (config_.off || config_.shared || !config_.outlives) return;
+  if (!keeps_pointer()) return;
   if (stage == LifeStage::apart) join();
   if (stage == LifeStage::joined) look_at_pointer();
 }
@@ -345,8 +359,9 @@ uint64_t Life::next_epoch() {
 
 Result<void> Life::new_epoch(Deadline deadline) {
   const LifeStage stage = report().stage;
-  if (stage == LifeStage::closed || stage == LifeStage::left || domain_ == nullptr || config_.off) {
-    return fail(ErrorCode::unavailable, fmt::format("no new epoch: the cache is {}", stage_name(stage)));
+  if (stage == LifeStage::closed || stage == LifeStage::left || domain_ == nullptr || off()) {
+    return fail(ErrorCode::unavailable,
+                fmt::format("no new epoch: the cache is {}", off() ? "off" : stage_name(stage)));
   }
   domain_->new_epoch();
   return wait_until_joined(deadline);
@@ -355,7 +370,7 @@ Result<void> Life::new_epoch(Deadline deadline) {
 Result<void> Life::rejoin(Deadline deadline) {
   {
     const Turn turn(*this);
-    if (const LifeStage stage = report().stage; stage == LifeStage::closed || config_.off) {
+    if (const LifeStage stage = report().stage; stage == LifeStage::closed || off()) {
       return fail(ErrorCode::unavailable, "the cache cannot be joined again: it is closed, or off");
     }
     bool asked = false;
@@ -378,8 +393,31 @@ Result<void> Life::wait_until_joined(Deadline deadline) {
   return fail(ErrorCode::unavailable, report_.why.empty() ? "the cache is closed" : report_.why);
 }
 
-Result<LockKind> Life::hold(uint64_t identity_hash) {
-  if (!directory_.configured()) return config_.shared ? LockKind::shared : LockKind::exclusive;
+namespace {
+
+std::unexpected<Error> held_by(std::string_view holder) {
+  return fail(ErrorCode::read_only, fmt::format("{} holds these files with a cache of its own: use its server, or set "
+                                                "`shared: true` in both",
+                                                holder));
+}
+
+}  // namespace
+
+Result<void> Life::take_lock(uint64_t identity_hash, LockKind kind) {
+  Result<IdentityLock> got = lock_identity(directory_, identity_hash, kind, writer_);
+  if (!got) return std::unexpected(std::move(got.error()));
+  for (std::atomic<int>& fd : lock_fds_) {
+    int none = 0;
+    if (fd.compare_exchange_strong(none, got->fd())) break;
+  }
+  MutexLock lock(mutex_);
+  locks_.emplace(identity_hash, *std::move(got));
+  return {};
+}
+
+Result<LockKind> Life::hold(uint64_t identity_hash, LockKind wish) {
+  if (config_.shared) wish = LockKind::shared;
+  if (!directory_.configured()) return wish;
   const Turn turn(*this);
   {
     MutexLock lock(mutex_);
@@ -388,22 +426,14 @@ Result<LockKind> Life::hold(uint64_t identity_hash) {
   }
   std::string holder;
   for (const LockKind kind : {LockKind::exclusive, LockKind::shared}) {
-    if (kind == LockKind::exclusive && config_.shared) continue;
-    Result<IdentityLock> got = lock_identity(directory_, identity_hash, kind, writer_);
-    if (!got && got.error().code != ErrorCode::lock_conflict) return std::unexpected(got.error());
-    if (!got) holder = got.error().message;
-    if (!got) continue;
-    for (std::atomic<int>& fd : lock_fds_) {
-      int none = 0;
-      if (fd.compare_exchange_strong(none, got->fd())) break;
-    }
-    MutexLock lock(mutex_);
-    locks_.emplace(identity_hash, *std::move(got));
-    return kind;
+    if (kind == LockKind::exclusive && wish == LockKind::shared) continue;
+    const Result<void> got = take_lock(identity_hash, kind);
+    if (got) return kind;
+    if (got.error().code != ErrorCode::lock_conflict) return std::unexpected(got.error());
+    holder = got.error().message;
   }
-  return fail(ErrorCode::read_only, fmt::format("{} holds these files with a cache of its own: use its server, or set "
-                                                "`shared: true` in both",
-                                                holder));
+  if (domain_ == nullptr) refused_.store(true);
+  return held_by(holder);
 }
 
 Result<void> Life::lock_for_mutations(uint64_t identity_hash) {
@@ -411,22 +441,9 @@ Result<void> Life::lock_for_mutations(uint64_t identity_hash) {
     MutexLock lock(mutex_);
     if (!directory_.configured() || locks_.contains(identity_hash)) return {};
   }
-  Result<IdentityLock> got = lock_identity(directory_, identity_hash, LockKind::shared, writer_);
-  if (got) {
-    for (std::atomic<int>& fd : lock_fds_) {
-      int none = 0;
-      if (fd.compare_exchange_strong(none, got->fd())) break;
-    }
-    MutexLock lock(mutex_);
-    locks_.emplace(identity_hash, *std::move(got));
-    return {};
-  }
-  if (got.error().code == ErrorCode::lock_conflict) {
-    return fail(ErrorCode::read_only,
-                fmt::format("{} holds these files with a cache of its own: use its server, or set "
-                            "`shared: true` in both",
-                            got.error().message));
-  }
+  const Result<void> got = take_lock(identity_hash, LockKind::shared);
+  if (got) return {};
+  if (got.error().code == ErrorCode::lock_conflict) return held_by(got.error().message);
   // Where no directory can be made, nobody else has a lock in it.
   const Result<bool> exists = directory_.exists();
   if (exists && !*exists) return {};
@@ -438,9 +455,9 @@ Result<void> Life::admit(const BackendDomain& backend) {
   const Turn turn(*this);
   if (auto locked = lock_for_mutations(backend.identity_hash); !locked) return locked;
   if (witness_moved_ || !directory_.configured()) return {};
-  if (config_.off && !rule_enabled(Rule::kWitnessCacheOff)) return {};
+  if (off() && !rule_enabled(Rule::kWitnessCacheOff)) return {};
   if (claimed_life_ == 0 && !rule_enabled(Rule::kWitnessOrder)) return {};
-  if (config_.off || !config_.outlives) {
+  if (off() || !config_.outlives) {
     // A namespace that never had a life to be remembered needs no witness against one.
     const Result<std::optional<uint64_t>> named = witness_.read();
     if (!named) return std::unexpected(named.error());
@@ -479,14 +496,12 @@ Result<bool> Life::close(Deadline deadline) {
   if (joined && quiet) written = write_marker(deadline);
   domain_->leave_epoch();
   set_stage(LifeStage::closed);
-  for (std::atomic<int>& fd : lock_fds_) fd.store(0);
-  MutexLock lock(mutex_);
-  locks_.clear();
+  give_locks_back();
   return written;
 }
 
 Result<bool> Life::write_marker(Deadline deadline) {
-  const bool kept = config_.outlives && !config_.shared && !config_.off && directory_.configured();
+  const bool kept = keeps_pointer() && directory_.configured();
   if (!kept || claimed_life_ == 0 || provider_->incarnation() != incarnation_) return false;
   std::optional<DomainState> state = domain_->state();
   if (!state || state->epoch != claimed_epoch_) return false;

@@ -74,14 +74,21 @@ class Life final : public EpochKeeper {
   Life(const Life&) = delete;
   Life& operator=(const Life&) = delete;
 
-  // Where the domain begins: warm, in a new epoch, or apart when the provider could not be asked (report().why).
-  DomainStart start();
+  // Where the domain begins: warm, in a new epoch, or apart when the provider could not be asked (report().why), as
+  // when it is known not to answer. After the hold() of every mount: a process that may not write does not claim the
+  // pointer.
+  DomainStart start(bool provider_answers = true);
   // The domain that was built from start(). Begins the thread.
   void attach(CoherenceDomain& domain);
 
-  // Takes the lock of a backend that is to be cached. The kind that was got: shared where others write it without a
-  // cache, so that every object has to be checked. Errors: read_only, naming the holder; those of the state directory.
-  Result<LockKind> hold(uint64_t identity_hash);
+  // Takes the lock of a backend that is to be cached: exclusive, or shared where others write it without a cache (so
+  // that every object has to be checked), or where `wish` is shared. The kind that is held then. Errors: read_only,
+  // naming the holder (before start(): this life stays without the cache); those of the state directory.
+  Result<LockKind> hold(uint64_t identity_hash, LockKind wish = LockKind::exclusive);
+  // The cache is not to be used, or may not be.
+  bool off() const { return config_.off || refused_.load(); }
+  // Objects of the provider are there in the next life, so pointer, marker and the thread are needed.
+  bool keeps_pointer() const { return config_.outlives && !config_.shared && !off(); }
 
   uint64_t next_epoch() override;
   Result<void> admit(const BackendDomain& backend) override;
@@ -112,7 +119,10 @@ class Life final : public EpochKeeper {
   bool is_foreign(const EpochPointer& pointer) const;
   void leave(const EpochPointer& pointer);
   Result<void> move_witness(uint64_t life);
+  // Errors: lock_conflict, whose message is the holder; those of the system.
+  Result<void> take_lock(uint64_t identity_hash, LockKind kind);
   Result<void> lock_for_mutations(uint64_t identity_hash);
+  void give_locks_back();
   Result<void> wait_until_joined(Deadline deadline);
   Result<bool> write_marker(Deadline deadline);
   void run();
@@ -141,6 +151,7 @@ class Life final : public EpochKeeper {
   std::string incarnation_;
   std::deque<uint64_t> attempted_;
 
+  std::atomic<bool> refused_{false};  // another process holds a backend of this one, so it may not claim the pointer
   std::atomic<bool> in_child_{false};
   std::array<std::atomic<int>, 64> lock_fds_{};  // for the child; negative or 0 = none
 

@@ -24,6 +24,7 @@ ProviderCapabilities capabilities_of(const MemoryTier& memory) {
           .by_hash = true,
           .zero_copy = true,
           .enumerates = true,
+          .outlives_process = false,
           .max_value_bytes = memory.max_object_bytes() - std::min<uint64_t>(kMaxKeyBytes, memory.max_object_bytes())};
 }
 

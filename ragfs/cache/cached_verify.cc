@@ -1,0 +1,69 @@
+// CachedFileSystem::verify(): are the objects of the cache what the backend holds?
+#include <deque>
+
+#include "ragfs/cache/cached_file_system.h"
+#include "ragfs/cache/cached_target.h"
+
+namespace ragfs {
+
+// An object that is served before the backend was asked and is served still, under the same stamp, was valid all the
+// time in between: a mutation would have refused it. So what differs then is wrong.
+bool CachedFileSystem::verify_object(const Context& ctx, PathView path, ObjectKind kind, VerifyReport& report) {
+  const Target target(*this, path);
+  const std::optional<CacheHit> before = domain_->lookup(target.at, kind, ctx.deadline);
+  if (!before) return true;
+  ++report.objects;
+  std::string truth;
+  if (kind == ObjectKind::file) {
+    const Result<Bytes> content = backend_->read(ctx, path, 0, 0);
+    if (!content) return ++report.unreadable, true;
+    truth = content->str();
+  } else {
+    Result<std::vector<FileInfo>> entries = backend_->read_dir(ctx, path);
+    if (!entries) return ++report.unreadable, true;
+    std::erase_if(*entries, [](const FileInfo& entry) { return is_internal_lock_name(entry.name); });
+    sort_entries(*entries);
+    truth = pack_listing(*entries);
+  }
+  if (before->envelope.payload == truth) return true;
+  const std::optional<CacheHit> after = domain_->lookup(target.at, kind, ctx.deadline);
+  if (!after || after->envelope.info.stamp != before->envelope.info.stamp) return true;
+  ++report.wrong;
+  if (report.wrong_paths.size() < VerifyReport::kMostPaths) report.wrong_paths.emplace_back(path.text());
+  return false;
+}
+
+Result<void> CachedFileSystem::verify(const Context& ctx, PathView path, VerifyReport& report) {
+  if (!serves(path)) return {};
+  const Result<FileInfo> top =
+      path.is_root() ? Result<FileInfo>(FileInfo{.kind = FileKind::directory}) : backend_->stat(ctx, path);
+  if (!top) return std::unexpected(top.error());
+  if (!top->is_dir()) {
+    ++report.looked_at;
+    return verify_object(ctx, path, ObjectKind::file, report) ? Result<void>{} : invalidate(ctx, path);
+  }
+  std::deque<Path> directories{Path(path)};
+  while (!directories.empty()) {
+    if (ctx.deadline.expired()) return fail(ErrorCode::timeout, directories.front().text());
+    const Path directory = std::move(directories.front());
+    directories.pop_front();
+    bool right = verify_object(ctx, directory, ObjectKind::listing, report);
+    const Result<std::vector<FileInfo>> entries = backend_->read_dir(ctx, directory);
+    if (!entries) continue;  // it went away, or cannot be read: counted where its object was looked at
+    for (const FileInfo& entry : *entries) {
+      Result<Path> child = Path::join(directory, entry.name);
+      if (!child || !serves(*child)) continue;
+      ++report.looked_at;
+      if (entry.is_dir()) {
+        if (directories.size() < VerifyReport::kMostDirectories) directories.push_back(*std::move(child));
+      } else {
+        right = verify_object(ctx, *child, ObjectKind::file, report) && right;
+      }
+    }
+    if (right) continue;
+    if (auto done = invalidate(ctx, directory); !done) return done;
+  }
+  return {};
+}
+
+}  // namespace ragfs
