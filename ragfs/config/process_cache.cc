@@ -237,7 +237,11 @@ ProcessCache::~ProcessCache() {
 
 Result<ProcessCache::Leave> ProcessCache::use(const BackendUse& backend) {
   Leave leave;
-  if (!backend.cached || life_->off()) return leave;
+  if (!backend.cached) return leave;
+  if (life_->off()) {
+    leave.refusal = refusal_;
+    return leave;
+  }
   leave.enabled = true;
   if (backend.process_local || backend.identity.empty()) return leave;
   // Where others are known to write, the lock only keeps those away who want to be alone.
@@ -246,6 +250,7 @@ Result<ProcessCache::Leave> ProcessCache::use(const BackendUse& backend) {
   if (!kind && kind.error().code != ErrorCode::read_only) return std::unexpected(kind.error());
   leave.enabled = kind.has_value();
   if (!kind) leave.refusal = kind.error().message;
+  if (!kind && domain_ == nullptr) refusal_ = leave.refusal;
   leave.shared = kind && *kind == LockKind::shared && !backend.changes_outside;
   return leave;
 }

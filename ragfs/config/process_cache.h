@@ -77,7 +77,8 @@ class ProcessCache {
 
   std::string name_space_;
   bool with_cache_ = false;
-  bool off_ = false;  // a provider that could not even be made: nothing to join later
+  bool off_ = false;     // a provider that could not even be made: nothing to join later
+  std::string refusal_;  // who held a backend at the start, so that no cache may be used
   std::vector<std::pair<std::string, std::string>> settings_;  // that all clients share, by key
   std::shared_ptr<CacheProvider> provider_;
   std::unique_ptr<Life> life_;  // outlives the domain
