@@ -39,6 +39,12 @@ bool MutationGate::wait_until_empty(Deadline deadline) {
 }
 
 void MutationGate::refuse_in_child() noexcept {
+  // A life that had been closed before the fork has no cache to protect: the child asks the keeper like anybody.
+  constexpr uint64_t kNeverClosed = 1;
+  if (generation_.load() > kNeverClosed) {
+    generation_.fetch_add(1);
+    return;
+  }
   in_child_.store(true);
   generation_.store(UINT64_MAX);
 }
