@@ -227,11 +227,14 @@ Result<void> ProcessCache::open(const Config& config, const std::vector<BackendU
 }
 
 ProcessCache::~ProcessCache() {
-  if (life_) life_->stop_thread();
-  // A child of fork() has the provider's connections, but none of its threads to end them with: it is left as it is.
+  // A child of fork() has none of the threads that would have to be ended, and what they wait on cannot be destroyed:
+  // all of it is left as it is.
   if (domain_ && domain_->in_child()) {
-    (void)std::make_unique<std::shared_ptr<CacheProvider>>(provider_).release();
+    (void)domain_.release();
+    (void)life_.release();
+    return;
   }
+  if (life_) life_->stop_thread();
   domain_.reset();
 }
 
