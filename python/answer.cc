@@ -68,12 +68,17 @@ bool is_local_dialect(const Error& error, Call call, Raised& out) {
     out = plugin_error(fmt::format("failed to create parent directories: {}", os_text(ENOTDIR)));
     return true;
   }
+  if (error.code == ErrorCode::not_a_directory && call == Call::make_dir) {
+    out = plugin_error(fmt::format("failed to create directory: {}", os_text(ENOTDIR)));
+    return true;
+  }
   if (error.code == ErrorCode::not_a_directory && call == Call::write) {
     out = plugin_error(fmt::format("failed to open file: {}", os_text(ENOTDIR)));
     return true;
   }
   if (error.sys_errno == ENAMETOOLONG) {
-    out = plugin_error(fmt::format("failed to open file: {}", os_text(ENAMETOOLONG)));
+    const char* what = call == Call::make ? "create file" : call == Call::make_dir ? "create directory" : "open file";
+    out = plugin_error(fmt::format("failed to {}: {}", what, os_text(ENAMETOOLONG)));
     return true;
   }
   return false;

@@ -33,6 +33,7 @@ enum class Call : uint8_t {
   list,
   stat,
   make,
+  make_dir,
   make_parents,
   remove,
   remove_all,

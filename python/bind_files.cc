@@ -228,7 +228,8 @@ py::object grep(BoundClient& self, py::handle path, py::handle pattern, py::hand
   options.exclude_path = optional_text(exclude_path, "exclude_path").value_or("");
   options.before_context = non_negative(before_context, "before_context");
   options.after_context = non_negative(after_context, "after_context");
-  const bool with_context = options.before_context > 0 || options.after_context > 0;
+  const bool with_before = options.before_context > 0;
+  const bool with_after = options.after_context > 0;
   const auto matches = value(unlocked([&] { return self.client->grep(context, text, std::move(options)); }));
   py::list found;
   for (const GrepMatch& match : matches) {
@@ -236,10 +237,8 @@ py::object grep(BoundClient& self, py::handle path, py::handle pattern, py::hand
     item["file"] = text_object(match.file);
     item["line"] = match.line;
     item["content"] = text_object(match.content);
-    if (with_context) {
-      item["before_context"] = context_lines(match.before);
-      item["after_context"] = context_lines(match.after);
-    }
+    if (with_before) item["before_context"] = context_lines(match.before);
+    if (with_after) item["after_context"] = context_lines(match.after);
     found.append(std::move(item));
   }
   py::dict out;
@@ -275,6 +274,8 @@ void bind_mutations(ClientClass& type) {
   type.def(
       "mkdir",
       [](BoundClient& self, py::handle path, py::handle mode, py::handle ctx) {
+        (void)text_of(path, "path");
+        (void)context_of(ctx);
         const uint32_t bits = mode_of(mode);
         return mutate(path, ctx, "created", [&](auto& c, auto text) { return self.client->mkdir(c, text, bits); });
       },
@@ -282,6 +283,8 @@ void bind_mutations(ClientClass& type) {
   type.def(
       "ensure_parent_dirs",
       [](BoundClient& self, py::handle path, py::handle mode, py::handle ctx) {
+        (void)text_of(path, "path");
+        (void)context_of(ctx);
         const uint32_t bits = mode_of(mode);
         return mutate(path, ctx, "parent directories ensured",
                       [&](auto& c, auto text) { return self.client->ensure_parent_dirs(c, text, bits); });
@@ -290,6 +293,7 @@ void bind_mutations(ClientClass& type) {
   type.def(
       "rm",
       [](BoundClient& self, py::handle path, py::handle recursive, py::handle ctx) {
+        (void)text_of(path, "path");
         const bool all = flag_of(recursive, "recursive");
         return mutate(path, ctx, "deleted", [&](auto& c, auto text) { return self.client->remove(c, text, all); });
       },
@@ -297,6 +301,7 @@ void bind_mutations(ClientClass& type) {
   type.def(
       "chmod",
       [](BoundClient& self, py::handle path, py::handle mode, py::handle ctx) {
+        (void)text_of(path, "path");
         const int64_t bits = number_of(mode, "mode");
         if (bits < 0 || bits > UINT32_MAX) {
           throw_raised({"OverflowError", bits < 0 ? "number too small to fit in target type"

@@ -38,16 +38,17 @@ T lock_value(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
-std::vector<LockRequest> requests_of(BoundClient& self, const std::vector<std::pair<std::string, bool>>& wanted) {
+std::vector<LockRequest> requests_of(BoundClient& self, const std::vector<std::pair<std::string, bool>>& wanted,
+                                     bool for_taking = true) {
   if (wanted.empty()) throw_raised({"ValueError", "pathlock request batch must not be empty"});
   std::vector<LockRequest> requests;
+  const auto ask = [&](const std::string& path, bool tree, bool taking) {
+    return value(unlocked([&] { return self.client->lock_request(path, tree, taking); }));
+  };
+  // All names before any directory is made.
+  for (const auto& [path, tree] : wanted) requests.push_back(ask(path, tree, false));
   for (const auto& [path, tree] : wanted) {
-    Answer<LockRequest> request;
-    {
-      const py::gil_scoped_release release;
-      request = self.client->lock_request(path, tree);
-    }
-    requests.push_back(value(std::move(request)));
+    if (for_taking) (void)ask(path, tree, true);
   }
   return requests;
 }
@@ -239,7 +240,7 @@ void bind_locks(ClientClass& type) {
       "pathlock_is_locked",
       [](BoundClient& self, py::handle, py::handle path, py::handle ignore_stale) {
         (void)flag_of(ignore_stale, "ignore_stale");
-        const LockRequest request = requests_of(self, {{std::string(text_of(path, "path")), false}}).front();
+        const LockRequest request = requests_of(self, {{std::string(text_of(path, "path")), false}}, false).front();
         return lock_value(unlocked([&] { return self.client->locks().is_locked(request.path); }));
       },
       arg("ctx"), arg("path"), arg("ignore_stale") = true);

@@ -273,7 +273,8 @@ void bind_refused(ClientClass& type) {
   refuse("unload_plugin", "library_path", "External plugin unloading not supported in ragfs-python binding");
   type.def(
       "digest",
-      [](BoundClient&, py::handle, py::handle) -> py::object {
+      [](BoundClient&, py::handle path, py::handle) -> py::object {
+        (void)text_of(path, "path");
         throw_raised({"RuntimeError", "digest not yet implemented in ragfs-python"});
       },
       arg("path"), arg("algorithm") = "xxh3");

@@ -83,7 +83,19 @@ Client::Client(Options options)
       locks_(std::make_unique<LockBook>(expire_ms(options_), lock_files_.get())),
       generation_(fork_generation().load()) {}
 
-Client::~Client() { close(); }
+Client::~Client() {
+  if (fork_generation().load() == generation_) {
+    close();
+    return;
+  }
+  // The threads that these wait for are in the parent alone; the child leaves them as they are.
+  (void)cache_.release();
+  (void)locks_.release();
+  (void)lock_files_.release();
+  (void)std::make_unique<std::shared_ptr<MountTable>>(std::move(table_)).release();
+  const MutexLock lock(mutex_);
+  (void)std::make_unique<std::vector<Wrapped>>(std::move(wrapped_)).release();
+}
 
 Answer<std::unique_ptr<Client>> Client::open(Options options) {
   const auto not_built = [](const std::string& text) {
@@ -124,7 +136,7 @@ void Client::notice_fork() {
   if (cached_reads_.exchange(false)) cache_->set_on(false);
 }
 
-Answer<void> Client::refuse(std::string_view text, const Error& error, bool writes) const {
+Answer<void> Client::refuse(std::string_view text, Call call) const {
   const Mount* holder = nullptr;
   const std::vector<Mount> mounts = table_->mounts();
   for (const Mount& mount : mounts) {
@@ -137,15 +149,21 @@ Answer<void> Client::refuse(std::string_view text, const Error& error, bool writ
     return raise("AGFSMountPointNotFoundError", fmt::format("mount point not found: {}", text));
   }
   const size_t cut = holder->path.text() == "/" ? 0 : holder->path.text().size();
-  if (!writes) return raise("AGFSNotFoundError", fmt::format("not found: {}", text.substr(cut)));
+  const char* what = call == Call::write      ? "open file"
+                     : call == Call::make     ? "create file"
+                     : call == Call::make_dir ? "create directory"
+                     : call == Call::copy     ? "copy file"
+                     : call == Call::rename   ? "rename"
+                                              : nullptr;
+  if (what == nullptr) return raise("AGFSNotFoundError", fmt::format("not found: {}", text.substr(cut)));
   const bool has_nul = text.find('\0') != std::string_view::npos;
-  (void)error;
-  return raise("AGFSPluginError", has_nul
-                                      ? "plugin error: failed to open file: file name contained an unexpected NUL byte"
-                                      : "plugin error: failed to open file: File name too long (os error 36)");
+  return raise("AGFSPluginError", fmt::format("plugin error: failed to {}: {}", what,
+                                              has_nul ? "file name contained an unexpected NUL byte"
+                                                      : "File name too long (os error 36)"));
 }
 
-Answer<void> Client::locate(std::string_view raw, bool writes, Place& place) const {
+Answer<void> Client::locate(std::string_view raw, Call call, Place& place) const {
+  const bool writes = call != Call::read && call != Call::list && call != Call::stat && call != Call::other;
   const bool plain = PathView::is_normal(raw) && static_cast<unsigned char>(raw.back()) > 0x20 &&
                      static_cast<unsigned char>(raw.back()) < 0x80;
   if (plain) {
@@ -156,7 +174,7 @@ Answer<void> Client::locate(std::string_view raw, bool writes, Place& place) con
     if (!text.starts_with('/')) text.insert(0, "/");
     if (text.size() > 1 && text.ends_with('/')) text.pop_back();
     auto parsed = Path::parse(text);
-    if (!parsed) return refuse(text, parsed.error(), writes);
+    if (!parsed) return refuse(text, call);
     place.owned = parsed->text();
     place.path = PathView::from_normal(place.owned);
     if (text.starts_with("//")) {
@@ -165,6 +183,7 @@ Answer<void> Client::locate(std::string_view raw, bool writes, Place& place) con
       return raise("AGFSInvalidPathError", fmt::format("invalid path: {}", text));
     }
     auto mount = table_->mount_of(place.path);
+    if (!mount) return raise("AGFSMountPointNotFoundError", fmt::format("mount point not found: {}", text));
     if (mount) {
       const std::string& at = mount->path.text();
       if (at != "/" && text.starts_with(at) && text.substr(at.size()).starts_with("//")) {
@@ -175,11 +194,13 @@ Answer<void> Client::locate(std::string_view raw, bool writes, Place& place) con
   auto mount = table_->mount_of(place.path);
   if (!mount) return std::unexpected(raised(mount.error(), "", Call::other));
   place.mount = std::move(*mount);
-  if (writes && is_lock_file_name(place.path.name())) {
-    return raise("AGFSInvalidOperationError",
-                 fmt::format("invalid operation: lock files are kept by RAGFS itself: {}", place.within().text()));
-  }
+  if (writes && is_lock_file_name(place.path.name())) return refuse_lock_file(place.within());
   return {};
+}
+
+Answer<void> Client::refuse_lock_file(PathView within) {
+  return raise("AGFSInvalidOperationError",
+               fmt::format("invalid operation: lock files are kept by RAGFS itself: {}", within.text()));
 }
 
 Answer<std::shared_ptr<FileSystem>> Client::wrap(const std::string& type, const Path& path,
@@ -275,23 +296,50 @@ std::vector<std::pair<std::string, std::string>> Client::mounts() const {
   return out;
 }
 
-Answer<LockRequest> Client::lock_request(std::string_view path, bool tree) {
+Answer<void> Client::make_lock_dir(const std::string& path, const Place& place, bool is_dir) {
+  if (place.mount.file_system == nullptr || place.mount.file_system->traits().control) return {};
+  if (place.path == place.mount.path) return {};
+  // For a directory its own name is a parent of the lock file.
+  const auto inner = Path::parse(is_dir ? directory_lock_path(path) : path);
+  if (!inner) return {};
+  auto made = table_->ensure_parent_dirs(Context(), *inner, kDefaultDirMode);
+  if (made || made.error().code != ErrorCode::not_a_directory) return {};
+  const std::string dir = path.substr(0, path.rfind('/'));
+  return raise("AGFSInternalError",
+               fmt::format("lock I/O error: failed to create lock dir: lock I/O error: failed to create lock dir '{}': "
+                           "already exists: {}",
+                           dir, place.within().parent().text()));
+}
+
+Answer<LockRequest> Client::lock_request(std::string_view path, bool tree, bool for_taking) {
   std::string text(trimmed(path));
   while (text.size() > 1 && text.ends_with('/')) text.pop_back();
   if (!text.starts_with('/')) return raise("ValueError", "pathlock request.path must be an absolute path");
   Place place;
-  if (auto located = locate(text, false, place); !located) return std::unexpected(located.error());
-  const auto info = place.mount.file_system->stat(Context(), place.within());
-  const bool is_dir = info ? info->is_dir() : tree;
+  if (auto located = locate(text, Call::other, place);
+      !located && located.error().type != "AGFSMountPointNotFoundError") {
+    return std::unexpected(located.error());
+  }
+  bool is_dir = false;
+  if (place.mount.file_system != nullptr) {
+    const auto info = place.mount.file_system->stat(Context(), place.within());
+    is_dir = info ? info->is_dir() : tree;
+  }
   const std::string own(place.path.text());
-  return LockRequest{own, tree, is_dir ? directory_lock_path(own) : sidecar_lock_path(own)};
+  if (for_taking) {
+    if (auto made = make_lock_dir(own, place, is_dir); !made) return std::unexpected(std::move(made.error()));
+  }
+  if (is_dir) return LockRequest{own, tree, directory_lock_path(own)};
+  // The original joins the root and the name with one slash more.
+  const bool at_root = own.rfind('/') == 0 && !options_.locks_shared;
+  return LockRequest{own, tree, (at_root ? "/" : "") + sidecar_lock_path(own)};
 }
 
 Answer<std::vector<MountStats>> Client::stats(const std::optional<std::string>& path) const {
   std::vector<Mount> wanted;
   if (path) {
     Place place;
-    if (auto located = locate(*path, false, place); !located) return std::unexpected(located.error());
+    if (auto located = locate(*path, Call::other, place); !located) return std::unexpected(located.error());
     wanted.push_back(std::move(place.mount));
   } else {
     wanted = table_->mounts();
@@ -306,14 +354,14 @@ Answer<std::vector<MountStats>> Client::stats(const std::optional<std::string>& 
 
 bool Client::has_constant_modes(std::string_view path) const {
   Place place;
-  return locate(path, false, place).has_value() && !place.mount.file_system->traits().control;
+  return locate(path, Call::other, place).has_value() && !place.mount.file_system->traits().control;
 }
 
 CacheReport Client::cache_report() const { return cache_ == nullptr ? CacheReport() : cache_->report(); }
 
 Answer<void> Client::invalidate(std::string_view path) {
   Place place;
-  if (auto located = locate(path, false, place); !located) return located;
+  if (auto located = locate(path, Call::other, place); !located) return located;
   if (cache_ == nullptr) return {};
   auto done = cache_->invalidate(place.path);
   if (!done) return std::unexpected(raised(done.error(), place.plugin(), Call::other));

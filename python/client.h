@@ -1,8 +1,8 @@
 // Client: one RAGFS as OpenViking's binding has it: mounts made by calls, paths as its callers write them, its
 // automatic path locks, its words for errors. It knows nothing of Python.
 //
-// Mutations take the user path lock first (unless the context says otherwise), then the cache's own. With lock
-// provider "filesystem" a missing parent directory is created by write, create, touch and as the target of mv, as the
+// Mutations take the user path lock first (unless the context says otherwise), then the cache's own. A
+// missing parent directory is created by write, create, touch and as the target of mv, as the
 // original's lock does. Not for: decisions about caching. Thread-safety: all methods may be called from any thread.
 #pragma once
 
@@ -93,8 +93,8 @@ class Client {
   // Whether the mount of `path` shows 0644 and 0755 whatever the files' modes are, as the original's localfs.
   bool has_constant_modes(std::string_view path) const;
   LockBook& locks() { return *locks_; }
-  // The lock file that a lock of `path` is known by.
-  Answer<LockRequest> lock_request(std::string_view path, bool tree);
+  // The lock file that a lock of `path` is known by; its directory is made when the lock is to be taken.
+  Answer<LockRequest> lock_request(std::string_view path, bool tree, bool for_taking = true);
   const Options& options() const { return options_; }
   // Ends the cache; file calls go on without it. Idempotent.
   void close();
@@ -110,18 +110,25 @@ class Client {
   };
 
   explicit Client(Options options);
-  // `writes` decides how a name that no file can have is refused.
-  Answer<void> locate(std::string_view raw, bool writes, Place& place) const;
-  Answer<void> refuse(std::string_view text, const Error& error, bool writes) const;
+  // `call` decides how a name that no file can have is refused.
+  Answer<void> locate(std::string_view raw, Call call, Place& place) const;
+  Answer<void> refuse(std::string_view text, Call call) const;
+  // What is wrong with the path of a query comes before what is wrong with the query.
+  Answer<void> check_there(const Context& ctx, const Place& place) const;
+  // The directory that a lock file of `path` would be in, as the original makes it.
+  Answer<void> make_lock_dir(const std::string& path, const Place& place, bool is_dir);
+  // A removal's "not found" names the path as the caller wrote it.
+  Answer<void> removed_as_asked(Result<void> result, std::string_view path, const Place& place, Call call) const;
+  static Answer<void> refuse_lock_file(PathView within);
+  // The caller's own touch(), before what the original makes of its failure.
+  Answer<void> touch_once(const Context& ctx, const Place& place);
   Answer<LockBook::Hold> lock(const Context& ctx, const std::vector<std::pair<const Place*, bool>>& wanted);
   template <typename T>
   Answer<T> answer(Result<T> result, const Place& place, Call call) const;
   // The mutation under its lock; a missing parent is made and the mutation tried once more.
   template <typename Operation>
   auto with_parents(const Context& ctx, const Place& place, const Operation& operation);
-  bool makes_parents(const Context& ctx) const {
-    return options_.lock_provider == "filesystem" && !ctx.disable_auto_pathlock;
-  }
+  static bool makes_parents(const Context& ctx) { return !ctx.disable_auto_pathlock; }
   Answer<std::shared_ptr<FileSystem>> wrap(const std::string& type, const Path& path, const nlohmann::json& parameters,
                                            std::shared_ptr<FileSystem> backend);
   // Takes a wrapper out of the cache layer.

@@ -113,6 +113,7 @@ template <typename Operation>
 auto Client::with_parents(const Context& ctx, const Place& place, const Operation& operation) {
   auto result = operation();
   if (result || !is_missing(result.error()) || !makes_parents(ctx)) return result;
+  if (place.mount.file_system->traits().control) return result;
   auto made = table_->ensure_parent_dirs(ctx, place.path, kDefaultDirMode);
   if (!made) {
     result = std::unexpected(std::move(made.error()));
@@ -125,7 +126,7 @@ std::optional<Answer<Bytes>> Client::read_cached(Context& ctx, std::string_view 
   if (!cached_reads_.load(std::memory_order_relaxed)) return std::nullopt;
   notice_fork();
   Place place;
-  if (!locate(path, false, place) || place.mount.file_system->traits().control) return std::nullopt;
+  if (!locate(path, Call::read, place) || place.mount.file_system->traits().control) return std::nullopt;
   ctx.only_cached = true;
   auto result = place.mount.file_system->read(ctx, place.within(), offset, size);
   ctx.only_cached = false;
@@ -137,7 +138,7 @@ std::optional<Answer<FileInfo>> Client::stat_cached(Context& ctx, std::string_vi
   if (!cached_reads_.load(std::memory_order_relaxed)) return std::nullopt;
   notice_fork();
   Place place;
-  if (!locate(path, false, place) || place.mount.file_system->traits().control) return std::nullopt;
+  if (!locate(path, Call::stat, place) || place.mount.file_system->traits().control) return std::nullopt;
   ctx.only_cached = true;
   auto result = place.mount.file_system->stat(ctx, place.within());
   ctx.only_cached = false;
@@ -147,13 +148,13 @@ std::optional<Answer<FileInfo>> Client::stat_cached(Context& ctx, std::string_vi
 
 Answer<Bytes> Client::read(const Context& ctx, std::string_view path, uint64_t offset, uint64_t size) {
   Place place;
-  if (auto located = locate(path, false, place); !located) return std::unexpected(std::move(located.error()));
+  if (auto located = locate(path, Call::read, place); !located) return std::unexpected(std::move(located.error()));
   return answer(place.mount.file_system->read(ctx, place.within(), offset, size), place, Call::read);
 }
 
 Answer<uint64_t> Client::write(const Context& ctx, std::string_view path, std::string_view data) {
   Place place;
-  if (auto located = locate(path, true, place); !located) return std::unexpected(std::move(located.error()));
+  if (auto located = locate(path, Call::write, place); !located) return std::unexpected(std::move(located.error()));
   auto held = lock(ctx, {{&place, false}});
   if (!held) return std::unexpected(std::move(held.error()));
   auto written = with_parents(
@@ -164,72 +165,101 @@ Answer<uint64_t> Client::write(const Context& ctx, std::string_view path, std::s
 
 Answer<void> Client::create(const Context& ctx, std::string_view path) {
   Place place;
-  if (auto located = locate(path, true, place); !located) return located;
+  if (auto located = locate(path, Call::make, place); !located) return located;
   auto held = lock(ctx, {{&place, false}});
   if (!held) return std::unexpected(std::move(held.error()));
   return answer(with_parents(ctx, place, [&] { return place.mount.file_system->create(ctx, place.within()); }), place,
                 Call::make);
 }
 
-Answer<void> Client::touch(const Context& ctx, std::string_view path) {
-  Place place;
-  if (auto located = locate(path, true, place); !located) return located;
+Answer<void> Client::touch_once(const Context& ctx, const Place& place) {
+  if (is_lock_file_name(place.path.name())) return refuse_lock_file(place.within());
   auto held = lock(ctx, {{&place, false}});
   if (!held) return std::unexpected(std::move(held.error()));
   FileSystem& fs = *place.mount.file_system;
-  const auto operation = [&]() -> Result<void> {
-    const auto info = fs.stat(ctx, place.within());
-    if (info && info->is_dir()) return fail(ErrorCode::is_a_directory, std::string(place.within().text()));
-    return fs.touch(ctx, place.within());
-  };
-  return answer(with_parents(ctx, place, operation), place, Call::touch);
+  return answer(with_parents(ctx, place, [&] { return fs.touch(ctx, place.within()); }), place, Call::touch);
+}
+
+Answer<void> Client::touch(const Context& ctx, std::string_view path) {
+  Place place;
+  if (auto located = locate(path, Call::read, place); !located) return located;
+  const auto info = place.mount.file_system->stat(ctx, place.within());
+  if (info && info->is_dir() && place.plugin() != "queuefs") {
+    return answer(Result<void>(fail(ErrorCode::is_a_directory, std::string(place.within().text()))), place,
+                  Call::touch);
+  }
+  auto touched = touch_once(ctx, place);
+  // The original writes a file again that it could not create, so what it says is that it could not read it.
+  if (touched || info || place.plugin() == "queuefs") return touched;
+  return raise("AGFSNotFoundError", fmt::format("not found: {}", place.within().text()));
 }
 
 Answer<void> Client::mkdir(const Context& ctx, std::string_view path, uint32_t mode) {
   Place place;
-  if (auto located = locate(path, true, place); !located) return located;
+  if (auto located = locate(path, Call::make_dir, place); !located) return located;
   notice_fork();
-  return answer(place.mount.file_system->mkdir(ctx, place.within(), mode), place, Call::make);
+  return answer(place.mount.file_system->mkdir(ctx, place.within(), mode), place, Call::make_dir);
 }
 
 Answer<void> Client::ensure_parent_dirs(const Context& ctx, std::string_view path, uint32_t mode) {
   Place place;
-  if (auto located = locate(path, true, place); !located) return located;
+  if (auto located = locate(path, Call::make_parents, place); !located) return located;
   notice_fork();
   return answer(place.mount.file_system->ensure_parent_dirs(ctx, place.within(), mode), place, Call::make_parents);
 }
 
+Answer<void> Client::removed_as_asked(Result<void> result, std::string_view path, const Place& place, Call call) const {
+  const bool control = place.mount.file_system->traits().control;
+  if (!result && is_missing(result.error()) && !control)
+    return raise("AGFSNotFoundError", fmt::format("not found: {}", path));
+  return answer(std::move(result), place, call);
+}
+
 Answer<void> Client::remove(const Context& ctx, std::string_view path, bool recursive) {
   Place place;
-  if (auto located = locate(path, true, place); !located) return located;
+  if (auto located = locate(path, Call::remove, place); !located) {
+    if (located.error().type != "AGFSNotFoundError") return located;
+    return raise("AGFSNotFoundError", fmt::format("not found: {}", path));
+  }
+  if (!recursive && !place.mount.file_system->traits().control) {
+    const auto there = place.mount.file_system->stat(ctx, place.within());
+    if (!there && is_missing(there.error())) return raise("AGFSNotFoundError", fmt::format("not found: {}", path));
+  }
   auto held = lock(ctx, {{&place, recursive}});
   if (!held) return std::unexpected(std::move(held.error()));
   // Through the table: a removal's error names the path as the caller wrote it.
-  if (recursive) return answer(table_->remove_all(ctx, place.path), place, Call::remove_all);
+  if (recursive) return removed_as_asked(table_->remove_all(ctx, place.path), path, place, Call::remove_all);
   auto removed = table_->remove(ctx, place.path);
   if (!removed && removed.error().code == ErrorCode::directory_not_empty && lock_files_ != nullptr &&
       lock_files_->holds_all_of(place.path)) {
     // The caller's own lock keeps the directory from being empty.
     removed = table_->remove_all(ctx, place.path);
   }
-  return answer(std::move(removed), place, Call::remove);
+  return removed_as_asked(std::move(removed), path, place, Call::remove);
 }
 
 Answer<FileInfo> Client::stat(const Context& ctx, std::string_view path) {
   Place place;
-  if (auto located = locate(path, false, place); !located) return std::unexpected(std::move(located.error()));
+  if (auto located = locate(path, Call::stat, place); !located) return std::unexpected(std::move(located.error()));
   return answer(place.mount.file_system->stat(ctx, place.within()), place, Call::stat);
 }
 
 Answer<void> Client::rename(const Context& ctx, std::string_view from, std::string_view to) {
   Place source;
-  if (auto located = locate(from, true, source); !located) return located;
+  if (auto located = locate(from, Call::rename, source); !located) return located;
   Place target;
-  if (auto located = locate(to, true, target); !located) return located;
+  if (auto located = locate(to, Call::rename, target); !located) return located;
   const auto moved = source.mount.file_system->stat(ctx, source.within());
   const bool is_dir = moved && moved->is_dir();
+  const bool crosses = source.mount.path != target.mount.path;
+  if (crosses && source.mount.file_system->traits().control) {
+    return raise("AGFSInvalidOperationError", "invalid operation: Cannot rename across different mount points");
+  }
   auto held = lock(ctx, {{&source, is_dir}, {&target, false}});
   if (!held) return std::unexpected(std::move(held.error()));
+  if (crosses) {
+    return raise("AGFSInvalidOperationError", "invalid operation: Cannot rename across different mount points");
+  }
   if (source.plugin() == "memfs" && source.path != target.path) {
     // The original's memory backend replaces nothing.
     const auto there = table_->exists(ctx, target.path);
@@ -249,9 +279,9 @@ Answer<void> Client::rename(const Context& ctx, std::string_view from, std::stri
 
 Answer<bool> Client::copy_within_mount(const Context& ctx, std::string_view from, std::string_view to) {
   Place source;
-  if (auto located = locate(from, false, source); !located) return std::unexpected(std::move(located.error()));
+  if (auto located = locate(from, Call::read, source); !located) return std::unexpected(std::move(located.error()));
   Place target;
-  if (auto located = locate(to, true, target); !located) return std::unexpected(std::move(located.error()));
+  if (auto located = locate(to, Call::copy, target); !located) return std::unexpected(std::move(located.error()));
   if (source.path == target.path) return true;
   if (source.mount.path != target.mount.path) return false;
   auto held = lock(ctx, {{&target, false}});
@@ -264,14 +294,14 @@ Answer<bool> Client::copy_within_mount(const Context& ctx, std::string_view from
 
 Answer<void> Client::chmod(const Context& ctx, std::string_view path, uint32_t mode) {
   Place place;
-  if (auto located = locate(path, true, place); !located) return located;
+  if (auto located = locate(path, Call::other, place); !located) return located;
   notice_fork();
   return answer(place.mount.file_system->chmod(ctx, place.within(), mode), place, Call::other);
 }
 
 Answer<std::vector<FileInfo>> Client::list(const Context& ctx, std::string_view path, const ListOptions& options) {
   Place place;
-  if (auto located = locate(path, false, place); !located) return std::unexpected(std::move(located.error()));
+  if (auto located = locate(path, Call::list, place); !located) return std::unexpected(std::move(located.error()));
   auto entries = table_->read_dir(ctx, place.path);
   if (!entries) return std::unexpected(raised(entries.error(), place.plugin(), Call::list));
   if (options.sort_by == SortBy::mtime || (options.sort_by == SortBy::name && options.descending)) {
@@ -285,12 +315,18 @@ Answer<std::vector<FileInfo>> Client::list(const Context& ctx, std::string_view 
 
 Answer<std::vector<TreeEntry>> Client::tree(const Context& ctx, std::string_view path, const TreeQuery& query) {
   Place place;
-  if (auto located = locate(path, false, place); !located) return std::unexpected(std::move(located.error()));
+  if (auto located = locate(path, Call::list, place); !located) return std::unexpected(std::move(located.error()));
   TreeOptions options = query.options;
   const bool whole = query.sort_by != SortBy::none || query.directories_only;
   // What is sorted or left out here decides which nodes the limit is about.
   if (whole) options.node_limit.reset();
   if (options.node_limit && *options.node_limit > 0) *options.node_limit += query.offset;
+  if (options.node_limit == uint64_t{0} && options.level_limit != uint64_t{0}) {
+    // Nothing is to be listed; whether there is a directory is asked all the same.
+    if (auto listed = table_->read_dir(ctx, place.path); !listed) {
+      return std::unexpected(raised(listed.error(), place.plugin(), Call::list));
+    }
+  }
   auto entries = table_->tree(ctx, place.path, options);
   if (!entries) return std::unexpected(raised(entries.error(), place.plugin(), Call::list));
   if (query.directories_only) std::erase_if(*entries, [](const TreeEntry& entry) { return !entry.info.is_dir(); });
@@ -300,22 +336,37 @@ Answer<std::vector<TreeEntry>> Client::tree(const Context& ctx, std::string_view
   return std::move(*entries);
 }
 
+Answer<void> Client::check_there(const Context& ctx, const Place& place) const {
+  const auto info = place.mount.file_system->stat(ctx, place.within());
+  if (!info) return std::unexpected(raised(info.error(), place.plugin(), Call::list));
+  return {};
+}
+
 Answer<GlobPage> Client::glob(const Context& ctx, std::string_view path, std::string_view pattern,
                               const GlobOptions& options, bool has_token) {
+  Place place;
+  if (auto located = locate(path, Call::list, place); !located) return std::unexpected(std::move(located.error()));
   if (has_token && options.token.empty()) {
+    // What is wrong with the rest comes first.
+    auto without = table_->glob(ctx, place.path, pattern, options);
+    if (!without) return answer(std::move(without), place, Call::list);
+    if (auto there = check_there(ctx, place); !there) return std::unexpected(std::move(there.error()));
     return raise("AGFSInvalidOperationError", "invalid operation: empty continuation token");
   }
-  Place place;
-  if (auto located = locate(path, false, place); !located) return std::unexpected(std::move(located.error()));
-  return answer(table_->glob(ctx, place.path, pattern, options), place, Call::list);
+  auto page = table_->glob(ctx, place.path, pattern, options);
+  const bool bad_token = !page && page.error().message.find("token") != std::string::npos;
+  if (bad_token || (page && page->entries.empty() && place.plugin() == "localfs")) {
+    if (auto there = check_there(ctx, place); !there) return std::unexpected(std::move(there.error()));
+  }
+  return answer(std::move(page), place, Call::list);
 }
 
 Answer<std::vector<GrepMatch>> Client::grep(const Context& ctx, std::string_view path, GrepOptions options) {
   Place place;
-  if (auto located = locate(path, false, place); !located) return std::unexpected(std::move(located.error()));
+  if (auto located = locate(path, Call::list, place); !located) return std::unexpected(std::move(located.error()));
   if (!options.exclude_path.empty()) {
     Place excluded;
-    const bool known = locate(options.exclude_path, false, excluded).has_value();
+    const bool known = locate(options.exclude_path, Call::list, excluded).has_value();
     options.exclude_path = known ? std::string(excluded.path.text()) : std::string();
   }
   std::vector<GrepMatch> matches;
@@ -323,8 +374,13 @@ Answer<std::vector<GrepMatch>> Client::grep(const Context& ctx, std::string_view
     matches.push_back(std::move(match));
     return true;
   });
-  if (!done) return std::unexpected(raised(done.error(), place.plugin(), Call::list));
-  return matches;
+  const bool left_out = !options.exclude_path.empty() && matches.empty();
+  if (done && !left_out) return matches;
+  // The original's other backends look at the pattern first.
+  const bool looks = place.plugin() == "localfs";
+  if (auto there = check_there(ctx, place); looks && !there) return std::unexpected(std::move(there.error()));
+  if (done) return matches;
+  return std::unexpected(raised(done.error(), place.plugin(), Call::list));
 }
 
 }  // namespace ragfs::python

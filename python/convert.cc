@@ -228,7 +228,7 @@ WriteData::WriteData(py::handle data) {
     const int64_t number = number_of(item, "data");
     if (number < 0 || number > UINT8_MAX) {
       PyErr_SetString(PyExc_OverflowError,
-                      number < 0 ? "can't convert negative int to unsigned" : "number too large to fit in target type");
+                      number < 0 ? "number too small to fit in target type" : "number too large to fit in target type");
       throw py::error_already_set();
     }
     storage_.push_back(static_cast<char>(number));

@@ -26,7 +26,7 @@ MOST_ALLOWED = 60
 
 def run_python(arguments: list[str], **env: str) -> subprocess.CompletedProcess:
     env = {**os.environ, "PYTHONPATH": f"{MODULE_DIR}:{HERE}", **env}
-    return subprocess.run([PYTHON, *arguments], env=env, capture_output=True, text=True, timeout=200, check=False)
+    return subprocess.run([PYTHON, *arguments], env=env, capture_output=True, text=True, timeout=60, check=False)
 
 
 def rows_of(name: str) -> list[dict]:

@@ -50,6 +50,10 @@ def stand_in_for_openviking() -> None:
     sys.modules.update(modules)
 
 
+def pyagfs():
+    return sys.modules["openviking.pyagfs"]
+
+
 def normalised_text(text: str, work: str) -> str:
     text = UUID.sub("UUID", text.replace(work, "TMP"))
     return WAITED.sub("after Nms", EPOCH.sub(r"\1EPOCH", TIME.sub("TIME", text)))

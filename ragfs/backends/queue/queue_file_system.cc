@@ -38,7 +38,15 @@ const Control* control_named(std::string_view name) {
 struct Target {
   std::string_view queue;  // "" for the root
   const Control* control = nullptr;
+  // A control file's name where a queue's should be.
+  bool is_bare() const { return control != nullptr && queue.empty(); }
 };
+
+std::unexpected<Error> bare_name() { return fail(ErrorCode::invalid_operation, "operation without queue name"); }
+
+std::unexpected<Error> no_control(const Target& target) {
+  return fail(ErrorCode::invalid_operation, target.queue.empty() ? "no queue specified" : "no operation specified");
+}
 
 Target target_of(PathView path) {
   const Control* control = control_named(path.name());
@@ -115,7 +123,9 @@ QueueFileSystem::QueueFileSystem(std::unique_ptr<QueueStore> store)
     : traits_{.type = "queuefs", .control = true}, store_(std::move(store)) {}
 
 Result<void> QueueFileSystem::create(const Context& /*ctx*/, PathView path) {
-  if (target_of(path).control != nullptr) return {};
+  const Target target = target_of(path);
+  if (target.is_bare()) return bare_name();
+  if (target.control != nullptr) return {};
   return fail(ErrorCode::invalid_operation, "QueueFS only supports control files");
 }
 
@@ -150,8 +160,8 @@ Result<void> QueueFileSystem::remove_all(const Context& /*ctx*/, PathView path) 
 
 Result<Bytes> QueueFileSystem::read(const Context& /*ctx*/, PathView path, uint64_t /*offset*/, uint64_t /*size*/) {
   const Target target = target_of(path);
-  if (target.control == nullptr) return fail(ErrorCode::invalid_operation, "no operation specified");
-  if (target.queue.empty()) return fail(ErrorCode::invalid_operation, "operation without queue name");
+  if (target.control == nullptr) return no_control(target);
+  if (target.queue.empty()) return bare_name();
   const std::string_view name = target.control->name;
   if (target.control->mode == kWriteOnly) {
     return fail(ErrorCode::invalid_operation,
@@ -187,8 +197,8 @@ Result<FileContent> QueueFileSystem::read_file(const Context& ctx, PathView path
 Result<WriteResult> QueueFileSystem::write(const Context& /*ctx*/, PathView path, std::string_view data,
                                            uint64_t /*offset*/, WriteFlag /*flag*/) {
   const Target target = target_of(path);
-  if (target.control == nullptr) return fail(ErrorCode::invalid_operation, "no operation specified");
-  if (target.queue.empty()) return fail(ErrorCode::invalid_operation, "operation without queue name");
+  if (target.control == nullptr) return no_control(target);
+  if (target.queue.empty()) return bare_name();
   const std::string_view name = target.control->name;
   Result<void> done;
   if (name == "enqueue") {
@@ -242,6 +252,7 @@ Result<std::vector<FileInfo>> QueueFileSystem::read_dir(const Context& /*ctx*/, 
 Result<FileInfo> QueueFileSystem::stat(const Context& /*ctx*/, PathView path) {
   if (path.is_root()) return info_of("/", true, kDefaultDirMode);
   const Target target = target_of(path);
+  if (target.is_bare()) return bare_name();
   if (target.control != nullptr) return info_of(target.control->name, false, target.control->mode);
   const auto there = store_->exists(target.queue);
   if (!there) return std::unexpected(there.error());

@@ -95,11 +95,7 @@ Result<FileInfo> ServerInfoFileSystem::stat(const Context& /*ctx*/, PathView pat
 }
 
 Result<std::vector<FileInfo>> ServerInfoFileSystem::read_dir(const Context& ctx, PathView path) {
-  if (!path.is_root()) {
-    const auto there = stat(ctx, path);
-    if (!there) return std::unexpected(there.error());
-    return fail(ErrorCode::not_a_directory, std::string(path.text()));
-  }
+  if (!path.is_root()) return fail(ErrorCode::not_a_directory, std::string(path.text()));
   std::vector<FileInfo> entries;
   for (const std::string_view name : kNames) {
     auto child = Path::join(path, name);
