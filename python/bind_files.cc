@@ -311,6 +311,10 @@ void bind_mutations(ClientClass& type) {
                       [&](auto& c, auto text) { return self.client->chmod(c, text, static_cast<uint32_t>(bits)); });
       },
       arg("path"), arg("mode"), arg("ctx") = none);
+}
+
+void bind_moves(ClientClass& type) {
+  const py::none none;
   type.def(
       "mv",
       [](BoundClient& self, py::handle from, py::handle to, py::handle ctx) {
@@ -351,6 +355,7 @@ void bind_files(ClientClass& type) {
            arg("stream") = false, arg("node_limit") = none, arg("exclude_path") = none, arg("level_limit") = none,
            arg("ctx") = none, arg("before_context") = 0, arg("after_context") = 0);
   bind_mutations(type);
+  bind_moves(type);
 }
 
 }  // namespace ragfs::python

@@ -74,7 +74,8 @@ def compare(t, seed: int, **more: str) -> None:
 
 
 def seed_of_this_run() -> int:
-    seed = int(os.environ.get("RAGFS_STRESS_SEED", "0")) or (random.SystemRandom().randrange(1, 2**31) if full_length() else USUAL_SEED)
+    seed = int(os.environ.get("RAGFS_STRESS_SEED", "0")) or (
+        random.SystemRandom().randrange(1, 2**31) if full_length() else USUAL_SEED)
     print(f"RAGFS_STRESS_SEED={seed}")
     return seed
 

@@ -14,13 +14,14 @@ import oracle
 
 LENGTH = 100
 NAMES = ["a", "b", "c.md", "x y", "中文", ".hid", "d", "É", "e.txt", "a.md"]
-BAD_PATHS = ["", "/", "//", ".", "/nomount/x", "/local/../x", "/local/a/../b", "/local//a", " /local/a ", "local/a",
+BAD_PATHS = ["", "/", "//", ".", "/nomount/x", "/local/../x", "/local2/../b", "/local//a", " /local/a ", "local/a",
              "/local/a/", "/local/" + "n" * 256, "/local/\0", "/\ud800", None, 5, b"/local/a", "/mem", "/local",
              "/queue", "/serverinfo/nope"]
 DATA = [b"", b"x", b"one needle\ntwo\n", b"needle\r\nNeedle", b"\0bin needle", b"z" * 5000, bytearray(b"ba"),
         memoryview(b"mv"), [1, 2, 3], "text", None, [256], [-1], 5, "中文 needle\n".encode(), b"\xff\xfe needle"]
 PATTERNS = ["needle", "^one", "NEEDLE", ".", "", "(", "n.*e", "[", "中", "\\bneedle\\b", None]
 GLOBS = ["*", "**", "*.md", "**/*.md", "a/*", "?", "[ab]", "[", "", "**/a", "{a,b}", "/a", "a**"]
+CONTROL_FILES = ["enqueue", "dequeue", "peek", "size", "messages", "clear", "ack", "status"]
 SITUATIONS = [None, {}, {"disable_auto_pathlock": "true"}, {"account_id": "x"}, {"bypass_cache": "true"},
               {"lease_ref": "none"}, {"k": 1}, 5]
 
@@ -43,7 +44,7 @@ class Calls:
 
     def queue_call(self) -> tuple:
         queue = self.rng.choice(["/queue", "/queue/q", "/queue/q", "/queue/q/r", "/queue/none"])
-        path = f"{queue}/{self.rng.choice(['enqueue', 'dequeue', 'peek', 'size', 'messages', 'clear', 'ack', 'status'])}"
+        path = f"{queue}/{self.rng.choice(CONTROL_FILES)}"
         return self.rng.choice([
             ("write", [path, self.rng.choice([b"m", b"", b"\xff", "é".encode()])], {}), ("read", [path], {}),
             ("stat", [path], {}), ("ls", [queue], {}), ("mkdir", [queue], {}), ("rm", [queue, True], {}),
@@ -68,7 +69,8 @@ class Calls:
             ("mkdir", [path], {**self.some(mode=modes), **ctx}), ("mkdir", [path], ctx),
             ("ensure_parent_dirs", [path], ctx), ("rm", [path], {**self.some(recursive=[True, False, 1]), **ctx}),
             ("stat", [path], ctx), ("stat", [path], {}), ("mv", [path, other], ctx),
-            ("copy_within_mount", [path, other], ctx), ("chmod", [path, self.rng.choice([0o644, 0, -1, 2**40, "x"])], ctx),
+            ("copy_within_mount", [path, other], ctx),
+            ("chmod", [path, self.rng.choice([0o644, 0, -1, 2**40, "x"])], ctx),
             ("ls", [path], {**self.some(offset=[0, 1, 50, -1], limit=[1, 2, 0, -1, None], sort_by=["name", "size"],
                                         sort_order=["asc", "desc", "up"]), **ctx}),
             ("ls", [path], ctx),
@@ -97,7 +99,8 @@ class Side:
 
     def __init__(self, module, root: Path):
         self.client = module.RAGFSBindingClient(config={
-            "service_name": root.name, "log": {"level": "ERROR", "output": "stderr"}, "pathlock": {"provider": "memory"}})
+            "service_name": root.name, "log": {"level": "ERROR", "output": "stderr"},
+            "pathlock": {"provider": "memory"}})
         for name in ("one", "two"):
             (root / name).mkdir(parents=True)
         self.client.mount("localfs", "/local", {"local_dir": str(root / "one")})
