@@ -6,6 +6,7 @@ each row with our exact answer and its reason. Anything else fails.
 """
 # Builds first: ragfs_python
 
+import ast
 import json
 import os
 import subprocess
@@ -77,6 +78,22 @@ def run_script(t, name: str, *arguments: str, config: str = "", **env: str) -> N
             env["RAGFS_CONFIG"] = f"{work}/ragfs.yaml"
         done = run_python([str(HERE / name), f"{work}/root", *arguments], **env)
     t.equal((done.returncode, done.stdout.strip()[-2000:]), (0, "done"), f"{name}: {done.stderr[-3000:]}")
+
+
+NAMES = """
+import json, oracle
+oracle.stand_in_for_openviking()
+import ragfs_python
+print(json.dumps([x for x in dir(ragfs_python.RAGFSBindingClient) if not x.startswith("_")]))
+"""
+
+
+@check("python.stubs_name_every_method")
+def stubs_name_every_method(t):
+    tree = ast.parse((HERE.parents[1] / "python/stubs/ragfs_python-stubs/__init__.pyi").read_text())
+    client = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "RAGFSBindingClient")
+    typed = {node.name for node in client.body if isinstance(node, ast.FunctionDef)} - {"__init__"}
+    t.equal(sorted(typed), sorted(json.loads(run_python(["-c", NAMES]).stdout)), "methods in the stubs")
 
 
 @check("python.hits_are_counted_once_and_never_stale")
