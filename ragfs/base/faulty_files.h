@@ -31,6 +31,8 @@ class FaultyFiles final : public PosixFiles {
     Fault& times(int hits) { return left = hits, *this; }
     // A transfer moves at most this.
     Fault& at_most(size_t bytes) { return max_bytes = bytes, *this; }
+    // A write answers as if it had been made, and is not.
+    Fault& drop() { return dropped = true, *this; }
     // Runs before the call.
     Fault& run(std::function<void()> action) { return before = std::move(action), *this; }
 
@@ -40,6 +42,7 @@ class FaultyFiles final : public PosixFiles {
     int skip = 0;
     int left = 1;
     size_t max_bytes = SIZE_MAX;
+    bool dropped = false;
     std::function<void()> before;
   };
 
@@ -98,11 +101,13 @@ class FaultyFiles final : public PosixFiles {
   ssize_t write(int fd, const void* data, size_t size_bytes) override {
     const Hit hit = meet("write", path_of(fd));
     if (hit.error != 0) return hit.error;
+    if (hit.dropped) return static_cast<ssize_t>(size_bytes);
     return real_.write(fd, data, std::min(size_bytes, hit.max_bytes));
   }
   ssize_t pwrite(int fd, const void* data, size_t size_bytes, off_t offset) override {
     const Hit hit = meet("pwrite", path_of(fd));
     if (hit.error != 0) return hit.error;
+    if (hit.dropped) return static_cast<ssize_t>(size_bytes);
     return real_.pwrite(fd, data, std::min(size_bytes, hit.max_bytes), offset);
   }
   ssize_t copy_file_range(int fd_in, off_t* offset_in, int fd_out, size_t size_bytes) override {
@@ -198,6 +203,7 @@ class FaultyFiles final : public PosixFiles {
   struct Hit {
     int error = 0;  // negated errno
     size_t max_bytes = SIZE_MAX;
+    bool dropped = false;
   };
 
   Hit meet(const std::string& call, const std::string& path) {
@@ -216,6 +222,7 @@ class FaultyFiles final : public PosixFiles {
         if (fault.left > 0) --fault.left;
         hit.error = -fault.error;
         hit.max_bytes = fault.max_bytes;
+        hit.dropped = fault.dropped;
         before = fault.before;
         break;
       }

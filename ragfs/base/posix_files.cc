@@ -17,6 +17,7 @@ T negated(T result) {
 
 class SystemFiles final : public PosixFiles {
  public:
+  bool is_kernel() const override { return true; }
   int openat(int dir_fd, const char* path, int flags, mode_t mode) override {
     return negated(::openat(dir_fd, path, flags, mode));
   }

@@ -22,6 +22,9 @@ class PosixFiles {
  public:
   virtual ~PosixFiles() = default;
 
+  // True where descriptors may also be used past this seam (io_uring).
+  virtual bool is_kernel() const { return false; }
+
   virtual int openat(int dir_fd, const char* path, int flags, mode_t mode) = 0;
   // `resolve`: RESOLVE_* of <linux/openat2.h>.
   virtual int openat2(int dir_fd, const char* path, int flags, mode_t mode, uint64_t resolve) = 0;

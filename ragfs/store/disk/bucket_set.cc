@@ -53,12 +53,14 @@ void BucketSet::clear() {
   }
 }
 
+std::shared_ptr<OwnedFd> BucketSet::kept_descriptor(const Bucket& bucket) const {
+  const MutexLock lock(mutex_);
+  const auto found = buckets_.find(bucket.id);
+  return found == buckets_.end() ? nullptr : found->second.fd;
+}
+
 std::shared_ptr<OwnedFd> BucketSet::descriptor(const Bucket& bucket, int& result) {
-  {
-    const MutexLock lock(mutex_);
-    const auto found = buckets_.find(bucket.id);
-    if (found != buckets_.end() && found->second.fd != nullptr) return found->second.fd;
-  }
+  if (std::shared_ptr<OwnedFd> kept = kept_descriptor(bucket)) return kept;
   auto fd = std::make_shared<OwnedFd>();
   const std::string name = bucket_data_name(bucket.id);
   result = io_.open(name, O_RDONLY | (direct() ? O_DIRECT : 0), *fd);

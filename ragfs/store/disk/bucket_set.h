@@ -40,6 +40,8 @@ class BucketSet {
   // Takes it out and closes its descriptor when the last reader is done.
   void remove(uint32_t id);
   void clear();
+  // The same if it is kept already; makes no system call.
+  std::shared_ptr<OwnedFd> kept_descriptor(const Bucket& bucket) const;
   // The descriptor of its data file, for reading; nullptr: `result` is the negated errno.
   std::shared_ptr<OwnedFd> descriptor(const Bucket& bucket, int& result);
 

@@ -59,6 +59,7 @@ void DiskTier::evict_loop() {
       room_wanted_ = false;
       wanted = std::exchange(wanted_bytes_, 0);
     }
+    probe_if_due();
     bool overfull = false;
     bool room = has_room(wanted + config_.bucket_bytes / 8, overfull);
     // A bound: as many steps as there are buckets now.

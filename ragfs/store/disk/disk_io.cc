@@ -29,11 +29,38 @@ auto DiskIo::made(DiskOp op, std::string_view name, Call call) -> decltype(call(
   if (fence_.fenced() && fence_rule(FenceRule::kReadsStop)) return -ECANCELED;
   const HangWatch::Call watched(watch_, clock_);
   const auto result = retry_interrupted(call);
-  if (result < 0) {
-    errors_[static_cast<size_t>(op)].fetch_add(1, std::memory_order_relaxed);
-    fence_.report(op, static_cast<int>(-result), name);
-  }
+  note(op, result, name);
   return result;
+}
+
+void DiskIo::note(DiskOp op, ssize_t result, std::string_view name) {
+  if (result >= 0) return;
+  errors_[static_cast<size_t>(op)].fetch_add(1, std::memory_order_relaxed);
+  fence_.report(op, static_cast<int>(-result), name);
+}
+
+class DiskIo::RingRead final : public PendingRead {
+ public:
+  RingRead(DiskIo& io, std::string_view name, std::shared_ptr<void> keep)
+      : io_(io), name_(name), keep_(std::move(keep)), watched_(io.watch_, io.clock_) {}
+  void came_back(ssize_t result) override { io_.note(DiskOp::read, result, name_); }
+
+ private:
+  DiskIo& io_;
+  const std::string name_;
+  const std::shared_ptr<void> keep_;
+  const HangWatch::Call watched_;
+};
+
+RingPool::Outcome DiskIo::read_within(RingPool& rings, int fd, char* buffer, unsigned bytes, uint64_t offset,
+                                      std::string_view name, std::shared_ptr<void> keep, Deadline deadline,
+                                      ssize_t& got) {
+  got = -ECANCELED;
+  if (fence_.fenced() && fence_rule(FenceRule::kReadsStop)) return RingPool::Outcome::done;
+  const auto read = std::make_shared<RingRead>(*this, name, std::move(keep));
+  const RingPool::Outcome outcome = rings.read(fd, buffer, bytes, offset, read, deadline, got);
+  if (outcome == RingPool::Outcome::done) note(DiskOp::read, got, name);
+  return outcome;
 }
 
 int DiskIo::open_directory(const std::string& path) {
@@ -114,10 +141,7 @@ int DiskIo::unlink(const std::string& name) {
 
 int DiskIo::close(OwnedFd& fd, std::string_view name) {
   const int result = fd.close();
-  if (result < 0) {
-    errors_[static_cast<size_t>(DiskOp::close)].fetch_add(1, std::memory_order_relaxed);
-    fence_.report(DiskOp::close, -result, name);
-  }
+  note(DiskOp::close, result, name);
   return result;
 }
 

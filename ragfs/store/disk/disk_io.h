@@ -16,6 +16,7 @@
 #include "ragfs/base/file_io.h"
 #include "ragfs/store/disk/disk_fence.h"
 #include "ragfs/store/disk/hang_watch.h"
+#include "ragfs/store/disk/ring_pool.h"
 
 namespace ragfs {
 
@@ -32,6 +33,10 @@ class DiskIo {
   // `fd` is set when 0 is returned.
   int open(const std::string& name, int flags, OwnedFd& fd);
   ssize_t read(int fd, char* buffer, size_t bytes, uint64_t offset, std::string_view name);
+  // A read by one of the rings; `keep` keeps the buffer. The result is in `got`, unless the outcome says otherwise.
+  RingPool::Outcome read_within(RingPool& rings, int fd, char* buffer, unsigned bytes, uint64_t offset,
+                                std::string_view name, std::shared_ptr<void> keep, Deadline deadline, ssize_t& got);
+  bool is_kernel() const { return files_.is_kernel(); }
   // Bytes written; fewer than data.size() is a short write.
   ssize_t write(int fd, std::string_view data, uint64_t offset, std::string_view name);
   // At the end of a file that was opened with O_APPEND.
@@ -58,6 +63,8 @@ class DiskIo {
   uint64_t short_transfers() const { return short_transfers_.load(std::memory_order_relaxed); }
 
  private:
+  class RingRead;
+  void note(DiskOp op, ssize_t result, std::string_view name);
   // Runs `call` under the watch and reports what it answers.
   template <typename Call>
   auto made(DiskOp op, std::string_view name, Call call) -> decltype(call());

@@ -10,6 +10,10 @@
 
 namespace ragfs {
 
+namespace {
+constexpr int64_t kReapInterval_ms = 20;
+}
+
 std::string_view disk_counter_name(DiskCounter counter) {
   static constexpr std::array<std::string_view, kDiskCounterCount> kNames = {"hits",
                                                                              "misses",
@@ -37,7 +41,8 @@ std::string_view disk_counter_name(DiskCounter counter) {
                                                                              "recovery_skipped",
                                                                              "strays",
                                                                              "orphans_removed",
-                                                                             "direct_fallbacks"};
+                                                                             "direct_fallbacks",
+                                                                             "probes"};
   return kNames[static_cast<size_t>(counter)];
 }
 
@@ -88,6 +93,7 @@ Result<void> DiskTier::begin(PosixFiles& files) {
   auto directory = OwnedDirectory::open(*io_, config_.directory);
   if (!directory) return std::unexpected(directory.error());
   directory_ = std::move(*directory);
+  generation_.store(directory_.owner().start_number << 40);
   buckets_ = std::make_unique<BucketSet>(*io_, config_.most_open_files);
   if (!config_.direct_io) buckets_->give_up_direct();
   tombstones_ = std::make_unique<TombstoneLog>(*io_, directory_.owner().store);
@@ -97,6 +103,7 @@ Result<void> DiskTier::begin(PosixFiles& files) {
                 -listed);
   }
   if (auto begun = begin_log(metas); !begun) return begun;
+  if (config_.io_uring && io_->is_kernel()) rings_ = RingPool::open(config_.read_threads);
   readers_ = std::make_unique<ReadPool>(config_.read_threads, config_.read_queue);
   evictor_ = std::thread([this] { evict_loop(); });
   recoverer_ = std::thread([this, metas = std::move(metas)] { recover(metas); });
@@ -140,6 +147,7 @@ DiskState DiskTier::state() const {
 bool DiskTier::watch() {
   const int64_t now = config_.clock->monotonic_ns();
   const int64_t limit = config_.hang_timeout_ms * 1'000'000;
+  if (rings_ != nullptr) rings_->reap();
   const int64_t check_began = fence_->check_began_ns();
   const bool hung = watch_.stuck(now, limit) > 0 || (check_began != 0 && now - check_began > limit);
   const bool suspend = hung && fence_rule(FenceRule::kSuspendOnHang);
@@ -186,6 +194,9 @@ uint64_t DiskTier::used_bytes() const {
 void DiskTier::release() {
   index_.clear();
   buckets_->clear();
+  if (!fence_rule(FenceRule::kHandleClosed)) return;
+  tombstones_->give_up();
+  directory_.release();
   io_->close_directory();
   fence_->release_handle();
 }
@@ -204,6 +215,10 @@ void DiskTier::close(Deadline deadline) {
   }
   const bool was_recovering = recovering_.load();
   if (readers_ != nullptr) readers_->stop();
+  while (rings_ != nullptr && rings_->reap() > 0) {
+    const MutexLock lock(mutex_);
+    changed_.wait_until(mutex_, Deadline::in_ms(kReapInterval_ms));
+  }
   if (recoverer_.joinable()) recoverer_.join();
   if (evictor_.joinable()) evictor_.join();
   const bool whole = tombstones_ != nullptr && tombstones_->close(deadline);

@@ -53,6 +53,7 @@ struct DiskTierConfig {
   uint64_t most_tombstones = uint64_t{1} << 20;   // in the log, before it is compacted
   uint32_t most_buckets = 65'536;                 // beyond, the oldest goes
   uint32_t most_open_files = 4'096;               // descriptors that are kept
+  bool io_uring = true;                           // where the kernel has it; else threads read
   bool direct_io = true;                          // past the page cache, where the file system can
   const Clock* clock = &Clock::system();          // must outlive the tier
 
@@ -106,8 +107,9 @@ enum class DiskCounter : uint8_t {
   strays,            // buckets that could be neither read nor removed: every removal is logged for their sake
   orphans_removed,
   direct_fallbacks,
+  probes,
 };
-inline constexpr size_t kDiskCounterCount = static_cast<size_t>(DiskCounter::direct_fallbacks) + 1;
+inline constexpr size_t kDiskCounterCount = static_cast<size_t>(DiskCounter::probes) + 1;
 std::string_view disk_counter_name(DiskCounter counter);
 
 enum class DiskState : uint8_t { serving, recovering, suspended, fenced, closed };
@@ -161,8 +163,10 @@ class DiskTier {
   DiskState state() const;
   bool recovering() const { return recovering_.load(); }
   bool wait_recovered(Deadline deadline);
-  // Generations of this life are above this.
-  uint64_t first_generation() const { return directory_.owner().start_number << 40; }
+  // For a record that is to be written: above all of this life and of earlier ones.
+  uint64_t next_generation() { return generation_.fetch_add(1) + 1; }
+  // What erase() is given to kill every copy that there is.
+  uint64_t latest_generation() const { return generation_.load(); }
   const OwnerRecord& owner() const { return directory_.owner(); }
   bool was_clean() const { return directory_.was_clean(); }
   DiskFence& fence() { return *fence_; }
@@ -193,9 +197,15 @@ class DiskTier {
 
   // disk_read.cc
   std::optional<DiskHit> miss(DiskCounter why);
+  ReadPool::Outcome perform_here_or_in_pool(const std::shared_ptr<ReadJob>& job, Deadline deadline);
   void perform(ReadJob& job);
   std::optional<DiskHit> judge(ReadJob& job, std::string_view key);
   void drop(const DiskEntry& entry);
+
+  // disk_probe.cc
+  void note_read(bool good);
+  void probe_if_due();
+  int probe();
 
   // disk_write.cc
   Result<void> write_refused(int result) const;
@@ -234,10 +244,14 @@ class DiskTier {
   std::unique_ptr<BucketSet> buckets_;
   std::unique_ptr<TombstoneLog> tombstones_;
   std::unique_ptr<ReadPool> readers_;
+  std::unique_ptr<RingPool> rings_;  // nullptr = none: all reads go to the pool
   DiskIndex index_;
   Deaths deaths_;
   std::array<std::atomic<uint64_t>, kDiskCounterCount> counters_{};
   std::atomic<uint32_t> next_bucket_{0};
+  std::atomic<uint64_t> generation_{0};
+  std::atomic<uint32_t> bad_reads_in_a_row_{0};
+  int64_t next_probe_ns_ = 0;  // of the evictor's thread
   std::atomic<bool> suspended_{false};
   std::atomic<bool> closing_{false};
   std::atomic<bool> recovering_{true};

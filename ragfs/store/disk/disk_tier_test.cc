@@ -10,6 +10,7 @@
 
 #include "ragfs/base/faulty_files.h"
 #include "ragfs/base/pause_point.h"
+#include "ragfs/store/disk/fence_rules.h"
 
 namespace ragfs {
 namespace {
@@ -39,7 +40,6 @@ class DiskTierTest : public testing::Test {
     if (!opened) return std::unexpected(opened.error());
     tier_ = std::move(*opened);
     tier_->wait_recovered(Deadline::in_ms(20'000));
-    generation_ = tier_->first_generation();
     return {};
   }
   void start() { ASSERT_TRUE(start(config()).has_value()); }
@@ -49,7 +49,8 @@ class DiskTierTest : public testing::Test {
     start();
   }
   DiskRecord record(const std::string& key, const std::string& value) {
-    return {.hash = hash64(key), .key = key, .generation = ++generation_, .value = Bytes::copy(value)};
+    generation_ = tier_->next_generation();
+    return {.hash = hash64(key), .key = key, .generation = generation_, .value = Bytes::copy(value)};
   }
   Result<size_t> write(const std::vector<DiskRecord>& records) {
     return tier_->write(records, [](const DiskRecord&) { return true; });
@@ -104,6 +105,26 @@ TEST_F(DiskTierTest, WhatWasWrittenIsRead) {
   ASSERT_TRUE(write(records).has_value());
   for (const auto& [key, value] : expected) EXPECT_EQ(read(key), value) << key;
   EXPECT_EQ(read("absent"), std::nullopt);
+}
+
+// Past the seam that the other tests inject faults at: by io_uring where the kernel has it.
+TEST_F(DiskTierTest, WhatWasWrittenIsReadByTheKernelsOwnWay) {
+  tier_ = DiskTier::open(config(), {}).value();
+  std::vector<DiskRecord> records;
+  for (int i = 0; i < 200; ++i)
+    records.push_back(record(fmt::format("k{}", i), std::string(static_cast<size_t>(i * 20), 'v')));
+  ASSERT_TRUE(write(records).has_value());
+  for (int round = 0; round < 3; ++round) {
+    for (const DiskRecord& record : records) EXPECT_EQ(read(record.key), record.value.str()) << record.key;
+  }
+  std::vector<std::jthread> readers;
+  for (int t = 0; t < 20; ++t) {  // more than there are rings
+    readers.emplace_back([&] {
+      for (const DiskRecord& record : records) EXPECT_EQ(read(record.key), record.value.str());
+    });
+  }
+  readers.clear();
+  EXPECT_EQ(tier_->count(DiskCounter::misses), 0u);
 }
 
 TEST_F(DiskTierTest, AnOrderlyRestartKeepsEverythingAndTheIncarnation) {
@@ -398,6 +419,36 @@ TEST_F(CaseD13, AVanishedFileIsAMiss) {
   EXPECT_FALSE(tier_->fence().fenced());
 }
 
+// The disk says that it wrote, and did not: reads turn bad, the probe finds out.
+TEST_F(DiskTierTest, ADiskThatDropsWritesIsFoundOutByTheProbe) {
+  DiskTierConfig with = config();
+  with.direct_io = false;
+  ASSERT_TRUE(start(with).has_value());
+  files_.add(Fault("pwrite").on(".data").drop().times(-1));
+  files_.add(Fault("pwrite").on("PROBE").drop().times(-1));
+  std::vector<DiskRecord> records;
+  for (int i = 0; i < 20; ++i) records.push_back(record(fmt::format("k{}", i), std::string(3'000, 'v')));
+  ASSERT_TRUE(write(records).has_value());
+  for (const DiskRecord& lost : records) EXPECT_EQ(read(lost.key), std::nullopt);
+  const Deadline soon = Deadline::in_ms(20'000);
+  while (!tier_->fence().fenced() && !soon.expired()) std::this_thread::yield();
+  EXPECT_TRUE(tier_->fence().reason().reason.starts_with("probe"));
+}
+
+// Bad bytes in one bucket of a disk that works: the probe says so, nothing is fenced.
+TEST_F(DiskTierTest, BadReadsOfADiskThatWorksDoNotFence) {
+  start();
+  std::vector<DiskRecord> records;
+  for (int i = 0; i < 20; ++i) records.push_back(record(fmt::format("k{}", i), std::string(3'000, 'v')));
+  ASSERT_TRUE(write(records).has_value());
+  std::filesystem::resize_file(only_file(".data"), 0);
+  for (const DiskRecord& lost : records) EXPECT_EQ(read(lost.key), std::nullopt);
+  const Deadline soon = Deadline::in_ms(20'000);
+  while (!logged("action=disk_probe_passed") && !soon.expired()) std::this_thread::yield();
+  EXPECT_TRUE(logged("action=disk_probe_passed"));
+  EXPECT_FALSE(tier_->fence().fenced());
+}
+
 TEST_F(DiskTierTest, ReadOnlyFilesystemFencesAndAfterItNoCallIsMade) {
   start();
   ASSERT_TRUE(write({record("a", "1")}).has_value());
@@ -411,6 +462,34 @@ TEST_F(DiskTierTest, ReadOnlyFilesystemFencesAndAfterItNoCallIsMade) {
   EXPECT_EQ(read("a"), std::nullopt);
   EXPECT_FALSE(write({record("c", "3")}).has_value());
   EXPECT_EQ(files_.all_calls(), 0);
+}
+
+// Each rule of the fence that the tier applies, taken out.
+TEST_F(DiskTierTest, WithoutTheRuleAFencedDirectoryIsStillRead) {
+  start();
+  ASSERT_TRUE(write({record("a", "1")}).has_value());
+  tier_->fence().fence("operator", DiskOp::write, EIO);
+  files_.reset_calls();
+  EXPECT_EQ(read("a"), std::nullopt);
+  EXPECT_EQ(files_.all_calls(), 0);
+  const FenceRuleSwitch off(FenceRule::kReadsStop);
+  EXPECT_EQ(read("a"), "1");
+  EXPECT_GT(files_.all_calls(), 0);
+}
+
+TEST_F(DiskTierTest, WithoutTheRuleAHungDirectoryStaysInUse) {
+  DiskTierConfig with = config();
+  with.hang_timeout_ms = 1;
+  ASSERT_TRUE(start(with).has_value());
+  ASSERT_TRUE(write({record("a", "1")}).has_value());
+  const FenceRuleSwitch off(FenceRule::kSuspendOnHang);
+  const auto hung = PausePoints::arm("hung_disk");
+  files_.add(Fault("pread").run([] { PausePoints::reach("hung_disk"); }));
+  EXPECT_FALSE(tier_->read("a", hash64(std::string_view("a")), Deadline::in_ms(30)).has_value());
+  ASSERT_TRUE(hung->wait_for_arrival());
+  EXPECT_FALSE(tier_->watch());
+  EXPECT_EQ(tier_->state(), DiskState::serving);
+  hung->release();
 }
 
 TEST_F(CaseB23, DirectIoThatIsRefusedFallsBackOnceWithoutAFence) {

@@ -8,7 +8,6 @@
 #include "ragfs/base/pause_point.h"
 #include "ragfs/store/disk/aligned_buffer.h"
 #include "ragfs/store/disk/disk_tier.h"
-#include "ragfs/store/disk/fence_rules.h"
 
 namespace ragfs {
 namespace {
@@ -75,16 +74,18 @@ class DataWriter {
 Result<size_t> DiskTier::write(std::span<const DiskRecord> records,
                                const std::function<bool(const DiskRecord&)>& alive) {
   if (records.empty()) return size_t{0};
-  if (!usable() && fence_rule(FenceRule::kOffloadStops)) return std::unexpected(write_refused(-ECANCELED).error());
-  uint64_t need = 0;
+  if (!usable()) return std::unexpected(write_refused(-ECANCELED).error());
+  uint64_t data_end = 0;
   uint64_t oldest = UINT64_MAX;
   Deaths::HashSet hashes;
   for (const DiskRecord& record : records) {
-    need += bytes_of(record) + sizeof(MetaEntry) + 8;
+    const uint64_t bytes = bytes_of(record);
+    data_end = place_record(data_end, bytes) + bytes;
     oldest = std::min(oldest, record.generation);
     hashes.insert(record.hash);
   }
-  need = round_up(need, kBlockBytes) + 2 * kBlockBytes;
+  const uint64_t meta_bytes = sizeof(MetaHeader) + records.size() * sizeof(MetaEntry);
+  const uint64_t need = round_up(data_end, kBlockBytes) + round_up(meta_bytes, kBlockBytes);
   if (!wait_for_room(need)) {
     add(DiskCounter::writes_without_room);
     return fail(ErrorCode::full, fmt::format("{}: no room for {} bytes", config_.directory, need));

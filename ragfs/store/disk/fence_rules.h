@@ -14,23 +14,19 @@
 namespace ragfs {
 
 enum class FenceRule : uint8_t {
-  kFenceNowClass,         // ENODEV, ENXIO, EROFS, ESHUTDOWN fence without a check
-  kCheckClass,            // EIO and its like are checked
-  kIgnoreClass,           // ENOSPC, EMFILE, ... never fence
-  kVerdictIsFstat,        // the result of syncfs decides nothing
-  kSyncOnWriteKind,       // a failed write makes the check force the log out
-  kNoSyncOnReadKind,      // a failed read does not
-  kSingleCheck,           // one check at a time; what fails meanwhile queues one more
-  kSyncRateLimit,         // syncfs at most once in its interval, with one trailing run
-  kStatWithoutHandle,     // a directory that could not be opened is checked by its path
-  kReadsStop,             // a fenced directory answers reads without a system call
-  kOffloadStops,          // and takes no more buckets
-  kLatch,                 // a fenced or drained node never mounts again
-  kReleaseQueue,          // queued and taken tasks go back, pins are dropped
-  kReleaseBeforeUnmount,  // in this order
-  kUnmountRetried,        // until it is acknowledged
-  kHandleClosed,          // after the fence nothing keeps the dead file system busy
-  kSuspendOnHang,         // stuck calls suspend the directory
+  kFenceNowClass,      // ENODEV, ENXIO, EROFS, ESHUTDOWN fence without a check
+  kCheckClass,         // EIO and its like are checked
+  kIgnoreClass,        // ENOSPC, EMFILE, ... never fence
+  kVerdictIsFstat,     // the result of syncfs decides nothing
+  kSyncOnWriteKind,    // a failed write makes the check force the log out
+  kNoSyncOnReadKind,   // a failed read does not
+  kSingleCheck,        // one check at a time; what fails meanwhile queues one more
+  kSyncRateLimit,      // syncfs at most once in its interval, with one trailing run
+  kStatWithoutHandle,  // a directory that could not be opened is checked by its path
+  kReadsStop,          // a fenced directory answers reads without a system call
+  kReleaseQueue,       // queued and taken tasks go back, pins are dropped
+  kHandleClosed,       // after the fence nothing keeps the dead file system busy
+  kSuspendOnHang,      // stuck calls suspend the directory
 };
 
 #if defined(RAGFS_TEST_HOOKS)

@@ -26,6 +26,8 @@ class OwnedDirectory {
   bool rebooted() const { return rebooted_; }
   // Begins an incarnation of its own: something acknowledged may be gone. Written at once.
   Result<void> new_incarnation(DiskIo& io);
+  // Gives the lock up: the directory is not used any more, and may be unmounted.
+  void release() { lock_.close(); }
   // Notes an orderly close. After it nothing may be written.
   Result<void> mark_clean(DiskIo& io);
 

@@ -64,7 +64,7 @@ bool TombstoneLog::append(uint64_t hash, uint64_t generation, Deadline deadline)
   const Tombstone tombstone = make_tombstone(store_, hash, generation);
   const MutexLock lock(mutex_);
   // A million removals that no disk takes: the life will not count as clean, whatever happens to the rest.
-  if (stopping_ || pending_.size() >= kMostPending) {
+  if (stopping_ || given_up_ || pending_.size() >= kMostPending) {
     failures_.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
@@ -89,7 +89,12 @@ void TombstoneLog::run() {
     uint64_t compact_below = 0;
     {
       const MutexLock lock(mutex_);
-      while (!stopping_ && pending_.empty() && compact_below_ == 0) changed_.wait_until(mutex_, Deadline::never());
+      while (!stopping_ && !given_up_ && pending_.empty() && compact_below_ == 0)
+        changed_.wait_until(mutex_, Deadline::never());
+      if (given_up_) {
+        fd_.close();
+        return;
+      }
       if (stopping_ && pending_.empty()) return;
       batch.swap(pending_);
       compact_below = std::exchange(compact_below_, 0);
@@ -106,7 +111,7 @@ void TombstoneLog::run() {
     batch.insert(batch.end(), pending_.begin(), pending_.end());
     pending_ = std::move(batch);
     if (stopping_) return;
-    changed_.wait_until(mutex_, Deadline::in_ms(kRetry_ms));
+    if (!given_up_) changed_.wait_until(mutex_, Deadline::in_ms(kRetry_ms));
   }
 }
 
@@ -135,6 +140,12 @@ void TombstoneLog::compact(uint64_t oldest_generation) {
   begin_file(decoded.tombstones);
 }
 
+void TombstoneLog::give_up() {
+  const MutexLock lock(mutex_);
+  given_up_ = true;
+  changed_.notify_all();
+}
+
 uint64_t TombstoneLog::pending() const {
   const MutexLock lock(mutex_);
   return appended_ - written_;
@@ -145,12 +156,10 @@ bool TombstoneLog::close(Deadline deadline) {
   bool all = true;
   {
     const MutexLock lock(mutex_);
-    while (written_ < appended_) {
-      if (!changed_.wait_until(mutex_, deadline) && written_ < appended_) {
-        all = false;
-        break;
-      }
+    while (written_ < appended_ && !given_up_) {
+      if (!changed_.wait_until(mutex_, deadline)) break;
     }
+    all = written_ == appended_ && !given_up_;
     stopping_ = true;
     changed_.notify_all();
   }

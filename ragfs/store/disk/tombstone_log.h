@@ -40,6 +40,9 @@ class TombstoneLog {
   bool append(uint64_t hash, uint64_t generation, Deadline deadline);
   // Rewrites the log without tombstones below `oldest_generation`, the oldest that any bucket holds.
   void request_compaction(uint64_t oldest_generation);
+  // The directory is given up: nothing more is written or waited for, and the file is closed as soon as the call that
+  // is under way returns.
+  void give_up();
   // Waits for what is pending, syncs, ends the thread. True if everything is on the disk.
   bool close(Deadline deadline);
 
@@ -63,6 +66,7 @@ class TombstoneLog {
   uint64_t written_ RAGFS_GUARDED_BY(mutex_) = 0;   // of them, in order
   uint64_t compact_below_ RAGFS_GUARDED_BY(mutex_) = 0;
   bool stopping_ RAGFS_GUARDED_BY(mutex_) = false;
+  bool given_up_ RAGFS_GUARDED_BY(mutex_) = false;
   std::atomic<uint64_t> records_{0};
   std::atomic<uint64_t> failures_{0};
   std::thread thread_;

@@ -81,7 +81,7 @@ size_t MemoryShard::evict(uint64_t now_ms, uint64_t want_bytes, bool at_any_rate
     Entry* victim = fifo_.evict(now_ms, at_any_rate);
     if (victim == nullptr) break;
     table_.remove(victim);
-    victim->set_state(0);
+    victim->set_state(victim->state() & (Entry::kInMain | Entry::kPreferred));  // for whom it is offered to
     out[count] = victim;
   }
   return count;

@@ -204,6 +204,25 @@ Result<void> MemoryTier::put(const Item& item) {
   return {};
 }
 
+Result<bool> MemoryTier::put_unless_changed(const Item& item, const ChangeMarks& marks, uint64_t ticket) {
+  if (marks.changed_since(item.hash, ticket)) return false;
+  if (item.key.size() + item.head.size() + item.tail.size() > max_object_bytes_) {
+    return fail(ErrorCode::too_large, "larger than the memory tier takes");
+  }
+  enforce_object_limit();
+  Entry* entry = make_entry(item);
+  if (entry == nullptr) return fail(ErrorCode::full, "readers hold too much");
+  MemoryShard& shard = shard_for(item.hash);
+  MemoryShard::Linked linked;
+  {
+    const SpinLockGuard guard(shard.lock());
+    if (!marks.changed_since(item.hash, ticket)) linked = shard.link_locked(entry);
+  }
+  const bool stored = finish_link(linked, entry).has_value();
+  heap_->trim();
+  return stored;
+}
+
 Result<void> MemoryTier::finish_link(const MemoryShard::Linked& linked, Entry* entry) {
   if (linked.index_bytes != 0) {
     heap_->charge_outside(linked.index_bytes);
@@ -329,6 +348,31 @@ Result<uint64_t> MemoryTier::erase_if(const std::function<bool(std::string_view,
   return erased;
 }
 
+EvictedObject MemoryTier::describe(const Entry& entry) const noexcept {
+  const auto expires_ms = static_cast<int64_t>(entry.expires_ms());
+  return {.key = entry.key(),
+          .hash = entry.hash(),
+          .value = entry.value_view(),
+          .expires_at_ns = expires_ms == 0 ? 0 : start_ns_ + expires_ms * 1'000'000,
+          .preferred = (entry.state() & Entry::kPreferred) != 0,
+          .touched = entry.in_main() || entry.frequency() > 0};
+}
+
+void MemoryTier::visit(const std::function<bool(const EvictedObject&)>& visit) {
+  std::vector<Entry*> pinned;
+  bool go_on = true;
+  for (const auto& shard : shards_) {
+    size_t bucket = 0;
+    while (go_on && shard->collect(bucket, pinned)) {
+      for (Entry* entry : pinned) {
+        if (go_on && !is_expired(entry)) go_on = visit(describe(*entry));
+        entry->drop_ref();
+      }
+      pinned.clear();
+    }
+  }
+}
+
 void MemoryTier::clear() {
   const auto all = [](std::string_view, std::string_view) { return true; };
   if (auto erased = erase_if(all, Deadline::never()); !erased) return;
@@ -339,6 +383,7 @@ void MemoryTier::clear() {
 
 size_t MemoryTier::evict_some(uint64_t want_bytes) {
   const uint64_t now = now_ms();
+  const uint64_t ticket = config_.sink == nullptr ? 0 : config_.sink->before_eviction();
   std::array<Entry*, kMostVictims> victims;
   size_t count = 0;
   // Every look without a victim uses up hits that somebody made, so a put pays for few of them on average.
@@ -350,6 +395,7 @@ size_t MemoryTier::evict_some(uint64_t want_bytes) {
   size_t bytes = 0;
   for (size_t i = 0; i < count; ++i) {
     bytes += victims[i]->bytes();
+    if (config_.sink != nullptr && !is_expired(victims[i])) config_.sink->evicted(describe(*victims[i]), ticket);
     forget(victims[i]);
   }
   counters_.add(MemoryTierCounters::kEvictions, count);

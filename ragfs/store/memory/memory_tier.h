@@ -24,6 +24,8 @@
 #include "ragfs/base/clock.h"
 #include "ragfs/base/context.h"
 #include "ragfs/base/error.h"
+#include "ragfs/store/memory/change_marks.h"
+#include "ragfs/store/memory/eviction_sink.h"
 #include "ragfs/store/memory/memory_shard.h"
 #include "ragfs/store/memory/memory_stats.h"
 #include "ragfs/store/memory/slab_heap.h"
@@ -42,6 +44,7 @@ struct MemoryTierConfig {
                               << 20;      // key and value; at most 1 GiB and an eighth of the capacity is taken
   uint32_t shards = 0;                    // power of two, at most 256; 0 = by capacity and CPUs
   const Clock* clock = &Clock::system();  // for expiry; must outlive the tier
+  EvictionSink* sink = nullptr;           // is offered what is evicted; must outlive the tier
 
   // Errors: config; the message names the field, its value and what is allowed.
   Result<void> validate() const;
@@ -79,6 +82,9 @@ class MemoryTier {
   // Stores or overwrites. When it fails the key is absent: never is an older value left behind a failed put.
   // Errors: invalid_argument (empty key, over 255 bytes), too_large, full (readers hold too much to make room).
   Result<void> put(const Item& item);
+  // Stores a copy taken from elsewhere, unless its key was changed since `ticket` (change_marks.h); true if it was
+  // stored. Errors: as put(), but the key is not made absent.
+  Result<bool> put_unless_changed(const Item& item, const ChangeMarks& marks, uint64_t ticket);
   // All or none. Readers who look the keys up one after the other in any order see: only old values or misses, then
   // only new ones; a lookup that would see a mixture waits for the end. After an error, as put(), all keys are absent.
   // Errors: as put(); too_large also for more than kMostAtomicItems. A key named twice gets the later value.
@@ -90,6 +96,9 @@ class MemoryTier {
   // the time; of those put or replaced meanwhile any. The count of erased. Errors: timeout (part of it is done).
   Result<uint64_t> erase_if(const std::function<bool(std::string_view key, std::string_view value)>& covered,
                             Deadline deadline);
+  // Shows every object that was there all the time, pinned meanwhile, under no lock; of those put or erased meanwhile
+  // any. Ends early when `visit` answers false.
+  void visit(const std::function<bool(const EvictedObject&)>& visit);
   // Erases everything and gives its memory back, but for what readers hold.
   void clear();
 
@@ -106,6 +115,7 @@ class MemoryTier {
   uint64_t expiry_ms(int64_t expires_at_ns) const noexcept;
   bool is_expired(const Entry* entry) const noexcept;
 
+  EvictedObject describe(const Entry& entry) const noexcept;
   Result<void> check(const Item& item);
   // A filled entry with the caller's reference, or nullptr when no room could be made.
   Entry* make_entry(const Item& item);
