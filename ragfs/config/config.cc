@@ -93,6 +93,12 @@ class Validator {
     if ((shards & (shards - 1)) != 0) {
       wrong(kCache + "embedded.shards", fmt::format("{} is not allowed; 0 or a power of two is expected", shards));
     }
+    const DiskSection& disk = cache.embedded.disk;
+    if (!disk.directories.empty() && disk.capacity_bytes < 4 * disk.bucket_bytes) {
+      wrong(kCache + "embedded.disk.capacity_bytes",
+            fmt::format("{} is not allowed; at least four times bucket_bytes ({}) is expected", disk.capacity_bytes,
+                        disk.bucket_bytes));
+    }
     if (cache.name_space.size() > 255) wrong(kCache + "namespace", "is longer than 255 bytes");
     names(kCache + "negative.names", cache.negative.names);
     names(kCache + "preferred_names", cache.preferred_names);

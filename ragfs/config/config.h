@@ -33,11 +33,27 @@ struct NegativeConfig {
   int64_t ttl_ms = 0;  // 0 = no negative entries
 };
 
+// Local disks behind the embedded provider's memory.
+struct DiskSection {
+  std::vector<std::string> directories;  // none = no disk tier
+  uint64_t capacity_bytes = 8ULL << 30;  // of each
+  uint64_t bucket_bytes = 32ULL << 20;
+  uint64_t min_free_bytes = 256ULL << 20;
+  std::string admission = "second_touch";
+  int64_t promote_hits = 2;
+  uint64_t queue_bytes = 64ULL << 20;  // of each
+  int64_t flush_ms = 2000;
+  int64_t hang_timeout_ms = 5000;
+  int64_t read_threads = 8;  // of each
+  bool direct_io = true;
+};
+
 struct EmbeddedSection {
   uint64_t dram_bytes = 256ULL << 20;
   int64_t max_objects = 0;  // 0 = as many as fit
   uint64_t max_object_bytes = 16ULL << 20;
   int64_t shards = 0;  // 0 = by memory and CPUs
+  DiskSection disk;
 };
 
 struct RedisSection {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <optional>
 
 #include "ragfs/backends/local/local_file_system.h"
 #include "ragfs/backends/mem/mem_file_system.h"
@@ -35,12 +36,35 @@ Result<std::shared_ptr<FileSystem>> open_memfs(const MountConfig& mount) {
   return std::shared_ptr<FileSystem>(std::move(*opened));
 }
 
+std::optional<SecondTierConfig> disk_config(const DiskSection& disk) {
+  if (disk.directories.empty()) return std::nullopt;
+  SecondTierConfig config;
+  for (const std::string& directory : disk.directories) {
+    DiskTierConfig one;
+    one.directory = directory;
+    one.capacity_bytes = disk.capacity_bytes;
+    one.bucket_bytes = disk.bucket_bytes;
+    one.min_free_bytes = disk.min_free_bytes;
+    one.hang_timeout_ms = disk.hang_timeout_ms;
+    one.read_threads = static_cast<uint32_t>(disk.read_threads);
+    one.direct_io = disk.direct_io;
+    config.disks.push_back(std::move(one));
+  }
+  config.admit_all = disk.admission == "all";
+  config.promote_hits = static_cast<uint32_t>(disk.promote_hits);
+  config.queue_bytes = disk.queue_bytes;
+  config.flush_ms = disk.flush_ms;
+  return config;
+}
+
 Result<std::shared_ptr<CacheProvider>> open_embedded(const CacheConfig& cache) {
   EmbeddedConfig config;
   config.dram_bytes = cache.embedded.dram_bytes;
   config.max_objects = static_cast<uint64_t>(cache.embedded.max_objects);
   config.max_object_bytes = std::min(cache.embedded.max_object_bytes, cache.embedded.dram_bytes / 8);
   config.shards = static_cast<uint32_t>(cache.embedded.shards);
+  config.disk = disk_config(cache.embedded.disk);
+  config.log = [](std::string_view line) { fmt::print(stderr, "ragfs: {}\n", line); };
   auto created = EmbeddedProvider::create(config);
   if (!created) return std::unexpected(created.error());
   return std::shared_ptr<CacheProvider>(std::move(*created));

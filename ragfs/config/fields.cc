@@ -63,6 +63,51 @@ const Section& negative_fields() {
   return spec;
 }
 
+const Section& disk_fields() {
+  static const Section spec{
+      "Local disks behind the memory: what memory evicts is kept there, and all of it over an orderly restart.",
+      {
+          field("directories", &DiskSection::directories)
+              .says("Existing, empty directories, one a disk, for this process alone; none: no disk tier. One that "
+                    "cannot be used is left out, and said so.")
+              .is_host_path(),
+          field("capacity_bytes", &DiskSection::capacity_bytes)
+              .says("Disk space of each directory; at least four buckets.")
+              .in("bytes")
+              .between(1 << 20, 256 * kTiB),
+          field("bucket_bytes", &DiskSection::bucket_bytes)
+              .says("Objects are written and evicted in files of about this size; none is larger.")
+              .in("bytes")
+              .between(64 << 10, 1 << 30),
+          field("min_free_bytes", &DiskSection::min_free_bytes)
+              .says("Free space of the file system that is left to others.")
+              .in("bytes")
+              .between(0, 256 * kTiB),
+          field("admission", &DiskSection::admission)
+              .says("What is written: what was used twice, or everything that memory evicts.")
+              .one_of({"second_touch", "all"}),
+          field("promote_hits", &DiskSection::promote_hits)
+              .says("Hits on the disk after which an object goes back to memory; 0: never.")
+              .between(0, 255),
+          field("queue_bytes", &DiskSection::queue_bytes)
+              .says("Memory for what waits to be written to each directory; what does not fit is dropped and counted.")
+              .in("bytes")
+              .between(1 << 20, kTiB / 1024),
+          field("flush_ms", &DiskSection::flush_ms)
+              .says("How long an object waits for its bucket to fill.")
+              .in("ms")
+              .between(1, 600'000),
+          field("hang_timeout_ms", &DiskSection::hang_timeout_ms)
+              .says("A call on the disk that takes longer suspends the directory until it comes back.")
+              .in("ms")
+              .between(10, 600'000),
+          field("read_threads", &DiskSection::read_threads).says("Reads at once from each directory.").between(1, 256),
+          field("direct_io", &DiskSection::direct_io).says("Past the page cache, where the file system can."),
+      },
+      {}};
+  return spec;
+}
+
 const Section& embedded_fields() {
   static const Section spec{
       "Provider `embedded`: the cache lives in this process.",
@@ -80,6 +125,7 @@ const Section& embedded_fields() {
               .says("Parts with a lock of their own, a power of two; 0: by memory "
                     "and CPUs.")
               .between(0, 256),
+          section("disk", &EmbeddedSection::disk, disk_fields()),
       },
       {}};
   return spec;

@@ -23,6 +23,7 @@ struct Row {
 
 const std::vector<Row>& rows() {
   static const std::string cache = "storage.agfs.cache.";
+  static const std::string disk = cache + "embedded.disk.";
   static const std::string redis = cache + "redis.";
   static const std::string cake = cache + "mooncake.";
   static const std::string yuan = cache + "yuanrong.";
@@ -57,6 +58,17 @@ const std::vector<Row>& rows() {
       {cache + "embedded.max_objects", "1000", "1000", "-1", "an integer from 0 to 1000000000000", ""},
       {cache + "embedded.max_object_bytes", "4MiB", "4194304", "1", "a size from 1024", ""},
       {cache + "embedded.shards", "8", "8", "3", "3 is not allowed; 0 or a power of two", ""},
+      {disk + "directories", "[/d]", "[\"/d\"]", "/d", "/d is not allowed; a list", ""},
+      {disk + "capacity_bytes", "1GiB", "1073741824", "1", "a size from 1048576", ""},
+      {disk + "bucket_bytes", "8MiB", "8388608", "1KiB", "1KiB is not allowed; a size from 65536", ""},
+      {disk + "min_free_bytes", "0", "0", "-1", "-1 is not allowed; a size", ""},
+      {disk + "admission", "all", "all", "some", "one of second_touch, all is expected", ""},
+      {disk + "promote_hits", "3", "3", "-1", "an integer from 0 to 255", ""},
+      {disk + "queue_bytes", "8MiB", "8388608", "1", "a size from 1048576", ""},
+      {disk + "flush_ms", "100", "100", "0", "an integer from 1 to 600000", ""},
+      {disk + "hang_timeout_ms", "100", "100", "1", "an integer from 10 to 600000", ""},
+      {disk + "read_threads", "2", "2", "0", "an integer from 1 to 256", ""},
+      {disk + "direct_io", "false", "false", "no", "true or false is expected", ""},
       {redis + "mode", "cluster", "cluster", "singleton", "one of standalone, sentinel, cluster", ""},
       {redis + "endpoints", "[\"rediss://h:1\"]", "[\"rediss://h:1\"]", "[\"h:1\"]",
        "\"h:1\" is not allowed in it; redis://HOST:PORT", ""},

@@ -162,7 +162,7 @@ class Parser {
               fmt::format("{} is not allowed in it; {} is expected", item.described(), allowed_text(field)));
         return;
       }
-      parsed.push_back(item.text);
+      parsed.push_back(field.host_path ? resolve_host_path(item.text, report_.file) : item.text);
     }
     target = std::move(parsed);
   }

@@ -36,6 +36,21 @@ std::string quoted(std::string_view text) {
   return out;
 }
 
+// A name may carry labels: errors_total{op="read"}. Those of one family follow each other.
+void add_provider(Page& page, const std::vector<ProviderMetric>& metrics) {
+  std::string last;
+  for (const ProviderMetric& metric : metrics) {
+    const std::string family = metric.name.substr(0, metric.name.find('{'));
+    const std::string labels = metric.name.substr(family.size());
+    const std::string name = (family.starts_with("disk_") ? "ragfs_store_" : "ragfs_cache_provider_") + family;
+    if (family != last) {
+      page.head(name, family.ends_with("_total") ? "counter" : "gauge", "Of the provider: " + family + ".");
+    }
+    last = family;
+    page.sample(name, labels, metric.value);
+  }
+}
+
 void add_cache(Page& page, const CacheReport& report) {
   page.gauge("ragfs_cache_enabled", "1 while the cache is in use.", report.configured && report.on ? 1 : 0);
   if (!report.configured) return;
@@ -49,15 +64,7 @@ void add_cache(Page& page, const CacheReport& report) {
     page.counter(fmt::format("ragfs_cache_{}_total", name), fmt::format("Cache: {}.", name),
                  static_cast<double>(value));
   }
-  for (const ProviderMetric& metric : report.provider_metrics) {
-    const std::string name = "ragfs_cache_provider_" + metric.name;
-    const std::string help = "Of the provider: " + metric.name + ".";
-    if (metric.name.ends_with("_total")) {
-      page.counter(name, help, metric.value);
-    } else {
-      page.gauge(name, help, metric.value);
-    }
-  }
+  add_provider(page, report.provider_metrics);
 }
 
 void add_http(Page& page, const HttpCounters& counters) {

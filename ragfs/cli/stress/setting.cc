@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <filesystem>
 #include <utility>
 
 #include "ragfs/backends/mem/mem_file_system.h"
@@ -44,6 +45,28 @@ Result<std::shared_ptr<CacheProvider>> small_embedded() {
   return std::shared_ptr<CacheProvider>(*std::move(made));
 }
 
+// The same over a disk that takes all that is evicted, in a directory of its own: whatever is read comes now from
+// memory, now from the queue, now from the disk.
+Result<std::shared_ptr<CacheProvider>> small_embedded_over_disk() {
+  std::string name = (std::filesystem::temp_directory_path() / "ragfs_stress_XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) return fail(ErrorCode::io, name + " cannot be made");
+  EmbeddedConfig config;
+  config.dram_bytes = uint64_t{1} << 20;
+  config.max_objects = 64;
+  config.disk = SecondTierConfig{
+      .disks = {{.directory = name, .capacity_bytes = 2 << 20, .bucket_bytes = 256 << 10, .min_free_bytes = 0}},
+      .admit_all = true,
+      .promote_hits = 1,
+      .flush_ms = 3};
+  Result<std::unique_ptr<EmbeddedProvider>> made = EmbeddedProvider::create(config);
+  if (!made) return std::unexpected(std::move(made.error()));
+  return std::shared_ptr<CacheProvider>(made->release(), [name](CacheProvider* provider) {
+    std::unique_ptr<CacheProvider>(provider).reset();
+    std::error_code ignored;
+    std::filesystem::remove_all(name, ignored);
+  });
+}
+
 // A key-value server: nothing but get, put and erase.
 void remote_like(ProviderCapabilities& capabilities) {
   capabilities.zero_copy = false;
@@ -82,6 +105,11 @@ std::vector<StressSetting> make_settings() {
   embedded.provider_faults = {};
   embedded.domain.sweep_interval_ms = 50;
   settings.push_back(embedded);
+
+  StressSetting disk = embedded;
+  disk.name = "embedded-disk";
+  disk.provider = small_embedded_over_disk;
+  settings.push_back(disk);
 
   StressSetting quiet = base("in-process-quiet");
   quiet.provider_faults = {.slow = 2'000};

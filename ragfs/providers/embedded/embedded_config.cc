@@ -4,12 +4,13 @@
 
 namespace ragfs {
 
-MemoryTierConfig EmbeddedConfig::memory() const {
+MemoryTierConfig EmbeddedConfig::memory(EvictionSink* sink) const {
   return {.capacity_bytes = dram_bytes,
           .max_objects = max_objects,
           .max_object_bytes = max_object_bytes,
           .shards = shards,
-          .clock = clock};
+          .clock = clock,
+          .sink = sink};
 }
 
 Result<void> EmbeddedConfig::validate() const {
@@ -18,6 +19,9 @@ Result<void> EmbeddedConfig::validate() const {
     return fail(ErrorCode::config,
                 fmt::format("dram_bytes is {}; allowed: {} to {}", dram_bytes, MemoryTierConfig::kLeastCapacityBytes,
                             MemoryTierConfig::kMostCapacityBytes));
+  }
+  if (disk.has_value()) {
+    if (auto valid = disk->validate(); !valid) return valid;
   }
   return memory().validate();
 }

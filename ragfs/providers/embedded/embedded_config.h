@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "ragfs/base/clock.h"
 #include "ragfs/base/error.h"
 #include "ragfs/store/memory/memory_tier.h"
+#include "ragfs/store/node/second_tier.h"
 
 namespace ragfs {
 
@@ -17,10 +19,13 @@ struct EmbeddedConfig {
   uint64_t max_object_bytes = uint64_t{16} << 20;  // key and value; never more than an eighth of dram_bytes
   uint32_t shards = 0;                             // power of two up to 256; 0 = by memory and CPUs
   const Clock* clock = &Clock::system();           // for TTLs; must outlive the provider
+  std::optional<SecondTierConfig> disk;            // local disks behind the memory; none without. Its clock is ours
+  StoreLog log;                                    // lines for the operator about the disks
 
   // Errors: config; the message names the field, its value and what is allowed.
   Result<void> validate() const;
-  MemoryTierConfig memory() const;
+  // `sink` must outlive the memory tier.
+  MemoryTierConfig memory(EvictionSink* sink = nullptr) const;
 };
 
 }  // namespace ragfs

@@ -16,15 +16,20 @@ std::string random_incarnation() {
   return fmt::format("embedded-{:08x}{:08x}{:08x}", random(), random(), random());
 }
 
-ProviderCapabilities capabilities_of(const MemoryTier& memory) {
+std::string incarnation_of(const SecondTier* second) {
+  const std::string of_disks = second == nullptr ? std::string() : second->incarnation();
+  return of_disks.empty() ? random_incarnation() : "embedded-" + of_disks;
+}
+
+ProviderCapabilities capabilities_of(const MemoryTier& memory, bool disk) {
   return {.native_ttl = true,
           .batch_get = true,
           .batch_put = true,
           .atomic_put = MemoryTier::kMostAtomicItems,
           .by_hash = true,
           .zero_copy = true,
-          .enumerates = true,
-          .outlives_process = false,
+          .enumerates = !disk,  // what lies on a disk would have to be read to be judged
+          .outlives_process = false,  // no life goes on from a disk yet: each process begins an epoch
           .max_value_bytes = memory.max_object_bytes() - std::min<uint64_t>(kMaxKeyBytes, memory.max_object_bytes())};
 }
 
@@ -34,16 +39,32 @@ std::unexpected<Error> closed() { return fail(ErrorCode::unavailable, "the embed
 
 Result<std::unique_ptr<EmbeddedProvider>> EmbeddedProvider::create(const EmbeddedConfig& config) {
   if (auto valid = config.validate(); !valid) return std::unexpected(valid.error());
-  Result<std::unique_ptr<MemoryTier>> memory = MemoryTier::create(config.memory());
+  std::unique_ptr<SecondTier> second;
+  if (config.disk.has_value()) {
+    SecondTierConfig disk = *config.disk;
+    disk.clock = config.clock;
+    auto opened = SecondTier::open(std::move(disk), config.log);
+    if (!opened) return std::unexpected(opened.error());
+    second = std::move(*opened);
+  }
+  Result<std::unique_ptr<MemoryTier>> memory = MemoryTier::create(config.memory(second.get()));
   if (!memory) return std::unexpected(memory.error());
-  return std::unique_ptr<EmbeddedProvider>(new EmbeddedProvider(std::move(*memory), *config.clock));
+  if (second != nullptr) second->attach(**memory);
+  return std::unique_ptr<EmbeddedProvider>(new EmbeddedProvider(std::move(second), std::move(*memory), *config.clock));
 }
 
-EmbeddedProvider::EmbeddedProvider(std::unique_ptr<MemoryTier> memory, const Clock& clock)
-    : memory_(std::move(memory)),
+EmbeddedProvider::EmbeddedProvider(std::unique_ptr<SecondTier> second, std::unique_ptr<MemoryTier> memory,
+                                   const Clock& clock)
+    : second_(std::move(second)),
+      memory_(std::move(memory)),
       clock_(clock),
-      capabilities_(capabilities_of(*memory_)),
-      incarnation_(random_incarnation()) {}
+      capabilities_(capabilities_of(*memory_, second_ != nullptr)),
+      incarnation_(incarnation_of(second_.get())) {}
+
+std::optional<SecondTier::Change> EmbeddedProvider::change(const CacheKey& key, Deadline deadline) {
+  if (second_ == nullptr) return std::nullopt;
+  return std::optional<SecondTier::Change>(std::in_place, *second_, key.hash(), deadline);
+}
 
 MemoryTier::Item EmbeddedProvider::item_for(const CacheKey& key, const ValueParts& value,
                                             const PutOptions& options) const {
@@ -57,9 +78,11 @@ MemoryTier::Item EmbeddedProvider::item_for(const CacheKey& key, const ValuePart
 
 void EmbeddedProvider::prefetch(uint64_t key_hash) const noexcept { memory_->prefetch(key_hash); }
 
-GetResult EmbeddedProvider::get(const CacheKey& key, Deadline /*deadline*/) {
+GetResult EmbeddedProvider::get(const CacheKey& key, Deadline deadline) {
   if (closed_.load(std::memory_order_relaxed)) return closed();
-  return memory_->get(key.text(), key.hash());
+  std::optional<Bytes> found = memory_->get(key.text(), key.hash());
+  if (found.has_value() || second_ == nullptr) return found;
+  return second_->get(key.text(), key.hash(), deadline);
 }
 
 Bytes EmbeddedProvider::get_by_hash(uint64_t key_hash) noexcept {
@@ -67,13 +90,15 @@ Bytes EmbeddedProvider::get_by_hash(uint64_t key_hash) noexcept {
 }
 
 Result<void> EmbeddedProvider::put(const CacheKey& key, const ValueParts& value, const PutOptions& options,
-                                   Deadline /*deadline*/) {
+                                   Deadline deadline) {
   if (closed_.load(std::memory_order_relaxed)) return closed();
+  const auto change_here = change(key, deadline);
   return memory_->put(item_for(key, value, options));
 }
 
-Result<void> EmbeddedProvider::erase(const CacheKey& key, Deadline /*deadline*/) {
+Result<void> EmbeddedProvider::erase(const CacheKey& key, Deadline deadline) {
   if (closed_.load(std::memory_order_relaxed)) return closed();
+  const auto change_here = change(key, deadline);
   memory_->erase(key.text(), key.hash());
   return {};
 }
@@ -88,8 +113,13 @@ std::vector<GetResult> EmbeddedProvider::get_many(std::span<const CacheKey> keys
   return results;
 }
 
-Result<void> EmbeddedProvider::put_atomic(std::span<const PutItem> items, Deadline /*deadline*/) {
+Result<void> EmbeddedProvider::put_atomic(std::span<const PutItem> items, Deadline deadline) {
   if (closed_.load(std::memory_order_relaxed)) return closed();
+  std::vector<SecondTier::Change> changes;
+  if (second_ != nullptr) {
+    changes.reserve(items.size());
+    for (const PutItem& item : items) changes.emplace_back(*second_, item.key.hash(), deadline);
+  }
   std::vector<MemoryTier::Item> all;
   all.reserve(items.size());
   for (const PutItem& item : items) all.push_back(item_for(item.key, item.value, item.options));
@@ -99,6 +129,7 @@ Result<void> EmbeddedProvider::put_atomic(std::span<const PutItem> items, Deadli
 Result<uint64_t> EmbeddedProvider::erase_if(const std::function<bool(std::string_view, std::string_view)>& covered,
                                             Deadline deadline) {
   if (closed_.load(std::memory_order_relaxed)) return closed();
+  if (!capabilities_.enumerates) return CacheProvider::erase_if(covered, deadline);
   return memory_->erase_if(covered, deadline);
 }
 
@@ -107,29 +138,38 @@ Result<void> EmbeddedProvider::health(Deadline /*deadline*/) {
   return {};
 }
 
-Result<void> EmbeddedProvider::close(Deadline /*deadline*/) {
-  if (!closed_.exchange(true)) memory_->clear();
+Result<void> EmbeddedProvider::close(Deadline deadline) {
+  if (closed_.exchange(true)) return {};
+  if (second_ != nullptr) second_->close(deadline);
+  memory_->clear();
   return {};
+}
+
+std::vector<std::string> EmbeddedProvider::warnings(Deadline /*deadline*/) {
+  return second_ == nullptr ? std::vector<std::string>() : second_->warnings();
 }
 
 std::vector<ProviderMetric> EmbeddedProvider::metrics() const {
   const MemoryTierStats stats = memory_->stats();
   const auto figure = [](const char* name, uint64_t value) { return ProviderMetric{name, static_cast<double>(value)}; };
-  return {figure("dram_capacity_bytes", stats.capacity_bytes),
-          figure("dram_bytes", stats.resident_bytes),
-          figure("dram_index_bytes", stats.index_bytes),
-          figure("dram_detached_bytes", stats.detached_bytes),
-          figure("dram_objects", stats.objects),
-          figure("dram_hits_total", stats.hits),
-          figure("dram_misses_total", stats.misses),
-          figure("dram_expired_total", stats.expired),
-          figure("dram_inserts_total", stats.inserts),
-          figure("dram_updates_total", stats.updates),
-          figure("dram_erases_total", stats.erases),
-          figure("dram_evictions_total", stats.evictions),
-          figure("dram_rejected_too_large_total", stats.rejected_too_large),
-          figure("dram_rejected_full_total", stats.rejected_full),
-          figure("dram_relocations_total", stats.relocations)};
+  std::vector<ProviderMetric> all = {figure("dram_capacity_bytes", stats.capacity_bytes),
+                                     figure("dram_bytes", stats.resident_bytes),
+                                     figure("dram_index_bytes", stats.index_bytes),
+                                     figure("dram_detached_bytes", stats.detached_bytes),
+                                     figure("dram_objects", stats.objects),
+                                     figure("dram_hits_total", stats.hits),
+                                     figure("dram_misses_total", stats.misses),
+                                     figure("dram_expired_total", stats.expired),
+                                     figure("dram_inserts_total", stats.inserts),
+                                     figure("dram_updates_total", stats.updates),
+                                     figure("dram_erases_total", stats.erases),
+                                     figure("dram_evictions_total", stats.evictions),
+                                     figure("dram_rejected_too_large_total", stats.rejected_too_large),
+                                     figure("dram_rejected_full_total", stats.rejected_full),
+                                     figure("dram_relocations_total", stats.relocations)};
+  if (second_ == nullptr) return all;
+  for (const NamedCount& count : second_->metrics()) all.push_back(figure(count.name.c_str(), count.value));
+  return all;
 }
 
 }  // namespace ragfs

@@ -1,7 +1,9 @@
-// EmbeddedProvider: the cache in this process's own memory. The default.
+// EmbeddedProvider: the cache in this process's own memory, with local disks behind it if wanted. The default.
 //
 // For: objects that are read by the process that filled them: a get returns a pin on the stored bytes, without a copy
-// or a system call. Not for: sharing between processes, or surviving a restart (its incarnation is random).
+// or a system call. With disks, what memory evicts is kept there, and an orderly close keeps all of it for the next
+// process; while every disk was closed in order the incarnation stays the same, else it is another one. Without disks
+// it is random. Not for: sharing between processes.
 //
 // put_atomic: readers that look its keys up one after the other never see an old value after a new one
 // (MemoryTier::put_atomic). A put that fails leaves the key absent. Deadlines are only looked at by erase_if: nothing
@@ -11,6 +13,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,16 +43,22 @@ class EmbeddedProvider final : public CacheProvider {
                             Deadline deadline) override;
   Result<void> health(Deadline deadline) override;
   std::string incarnation() const override { return incarnation_; }
+  std::vector<std::string> warnings(Deadline deadline) override;
   std::vector<ProviderMetric> metrics() const override;
   // Gives the memory back, but for what readers hold.
   Result<void> close(Deadline deadline) override;
 
   const MemoryTier& memory() const { return *memory_; }
+  // nullptr = none.
+  SecondTier* second() const { return second_.get(); }
 
  private:
-  EmbeddedProvider(std::unique_ptr<MemoryTier> memory, const Clock& clock);
+  EmbeddedProvider(std::unique_ptr<SecondTier> second, std::unique_ptr<MemoryTier> memory, const Clock& clock);
   MemoryTier::Item item_for(const CacheKey& key, const ValueParts& value, const PutOptions& options) const;
 
+  std::optional<SecondTier::Change> change(const CacheKey& key, Deadline deadline);
+
+  const std::unique_ptr<SecondTier> second_;  // nullptr = none; outlives the memory tier, whose sink it is
   const std::unique_ptr<MemoryTier> memory_;
   const Clock& clock_;
   const ProviderCapabilities capabilities_;
