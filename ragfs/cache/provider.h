@@ -72,6 +72,9 @@ using GetResult = Result<std::optional<Bytes>>;
 struct ProviderMetric {
   std::string name;  // without prefix, Prometheus style: "dram_bytes", "evictions_total"
   double value = 0;
+  std::string labels = {};  // as Prometheus writes them, such as {dir="/d"}; "" = none
+
+  std::string full_name() const { return name + labels; }
 };
 
 class CacheProvider {

@@ -46,7 +46,7 @@ void print_stats(Console& console, const CacheReport& report) {
     if (value != 0) console.line(fmt::format("  {:<32} {:>14}", name, grouped(value)));
   }
   for (const ProviderMetric& metric : report.provider_metrics) {
-    console.line(fmt::format("  {:<32} {:>14}", report.provider + "." + metric.name,
+    console.line(fmt::format("  {:<32} {:>14}", report.provider + "." + metric.full_name(),
                              grouped(static_cast<uint64_t>(metric.value < 0 ? 0 : metric.value))));
   }
 }
@@ -70,7 +70,7 @@ ExitCode run_cache_stats(Session& session) {
     json.key("counters").begin_object();
     for (const auto& [name, value] : report.counters) json.field(name, value);
     json.end_object().key("provider_metrics").begin_object();
-    for (const ProviderMetric& metric : report.provider_metrics) json.field(metric.name, metric.value);
+    for (const ProviderMetric& metric : report.provider_metrics) json.field(metric.full_name(), metric.value);
     console.line(json.end_object().end_object().text());
     return ExitCode::ok;
   });

@@ -57,7 +57,7 @@ HttpResponse cache_stats(Services& services, Call&) {
   Json counters = Json::object();
   for (const auto& [name, value] : report.counters) counters[name] = value;
   Json provider = Json::object();
-  for (const ProviderMetric& metric : report.provider_metrics) provider[metric.name] = metric.value;
+  for (const ProviderMetric& metric : report.provider_metrics) provider[metric.full_name()] = metric.value;
   Json json;
   json["configured"] = report.configured;
   json["on"] = report.on;

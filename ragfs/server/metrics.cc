@@ -36,18 +36,17 @@ std::string quoted(std::string_view text) {
   return out;
 }
 
-// A name may carry labels: errors_total{op="read"}. Those of one family follow each other.
+// Those of one family follow each other.
 void add_provider(Page& page, const std::vector<ProviderMetric>& metrics) {
   std::string last;
   for (const ProviderMetric& metric : metrics) {
-    const std::string family = metric.name.substr(0, metric.name.find('{'));
-    const std::string labels = metric.name.substr(family.size());
-    const std::string name = (family.starts_with("disk_") ? "ragfs_store_" : "ragfs_cache_provider_") + family;
-    if (family != last) {
-      page.head(name, family.ends_with("_total") ? "counter" : "gauge", "Of the provider: " + family + ".");
+    const std::string name =
+        (metric.name.starts_with("disk_") ? "ragfs_store_" : "ragfs_cache_provider_") + metric.name;
+    if (name != last) {
+      page.head(name, name.ends_with("_total") ? "counter" : "gauge", "Of the provider: " + metric.name + ".");
     }
-    last = family;
-    page.sample(name, labels, metric.value);
+    last = name;
+    page.sample(name, metric.labels, metric.value);
   }
 }
 

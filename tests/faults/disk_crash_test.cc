@@ -110,7 +110,11 @@ class Life {
       (void)memory_->put({.key = text, .hash = hash64(text), .head = "x"});
     }
   }
-  bool recovered() { return second_->lanes()[0]->disk()->wait_recovered(Deadline::in_ms(10'000)); }
+  bool recovered() {
+    EXPECT_NE(second_->lanes()[0]->disk(), nullptr) << second_->lanes()[0]->reason();
+    if (second_->lanes()[0]->disk() == nullptr) return false;
+    return second_->lanes()[0]->disk()->wait_recovered(Deadline::in_ms(10'000));
+  }
 
  private:
   std::unique_ptr<SecondTier> second_;

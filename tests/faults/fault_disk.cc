@@ -167,7 +167,12 @@ bool FaultDisk::remount_with_bad(const std::vector<Range>& ranges) {
   std::ofstream map(base_ + "/map");
   map << "0x00000000 +\n";
   uint64_t at = 0;
-  for (const Range& range : ranges) {
+  for (const Range& wanted : ranges) {
+    constexpr uint64_t kCluster = 65'536;
+    const uint64_t from = (wanted.offset + kCluster - 1) / kCluster * kCluster;
+    const uint64_t to = (wanted.offset + wanted.bytes) / kCluster * kCluster;
+    if (from >= to) continue;
+    const Range range{from, to - from};
     if (range.offset > at) map << fmt::format("0x{:08x} 0x{:08x} +\n", at, range.offset - at);
     map << fmt::format("0x{:08x} 0x{:08x} -\n", range.offset, range.bytes);
     at = range.offset + range.bytes;

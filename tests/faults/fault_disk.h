@@ -49,7 +49,8 @@ class FaultDisk {
   bool thaw();
   bool unmount();
   bool mount();
-  // Mounts again through a device where these bytes of the disk cannot be read. Only without can_die.
+  // Mounts again through a device where these bytes of the disk cannot be read, as far as they are whole blocks of
+  // 64 KiB (the cow filter reads such). Only without can_die and can_hang.
   struct Range {
     uint64_t offset = 0;
     uint64_t bytes = 0;

@@ -10,6 +10,7 @@ namespace ragfs {
 namespace {
 
 constexpr size_t kPrefetchAhead = 8;
+constexpr int64_t kLastPatience_ms = 1'000;  // of a destructor, for what nobody has closed
 
 std::string random_incarnation() {
   std::random_device random;
@@ -52,6 +53,8 @@ Result<std::unique_ptr<EmbeddedProvider>> EmbeddedProvider::create(const Embedde
   if (second != nullptr) second->attach(**memory);
   return std::unique_ptr<EmbeddedProvider>(new EmbeddedProvider(std::move(second), std::move(*memory), *config.clock));
 }
+
+EmbeddedProvider::~EmbeddedProvider() { (void)EmbeddedProvider::close(Deadline::in_ms(kLastPatience_ms)); }
 
 EmbeddedProvider::EmbeddedProvider(std::unique_ptr<SecondTier> second, std::unique_ptr<MemoryTier> memory,
                                    const Clock& clock)
@@ -168,7 +171,9 @@ std::vector<ProviderMetric> EmbeddedProvider::metrics() const {
                                      figure("dram_rejected_full_total", stats.rejected_full),
                                      figure("dram_relocations_total", stats.relocations)};
   if (second_ == nullptr) return all;
-  for (const NamedCount& count : second_->metrics()) all.push_back(figure(count.name.c_str(), count.value));
+  for (NamedCount& count : second_->metrics()) {
+    all.push_back({std::move(count.name), static_cast<double>(count.value), std::move(count.labels)});
+  }
   return all;
 }
 

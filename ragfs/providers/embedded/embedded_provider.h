@@ -28,6 +28,8 @@ class EmbeddedProvider final : public CacheProvider {
  public:
   // Errors: config (see EmbeddedConfig::validate()), full (no address space).
   static Result<std::unique_ptr<EmbeddedProvider>> create(const EmbeddedConfig& config);
+  // Closes it, within a second.
+  ~EmbeddedProvider() override;
 
   std::string_view name() const override { return "embedded"; }
   const ProviderCapabilities& capabilities() const override { return capabilities_; }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -35,6 +36,10 @@ DiskFence::~DiskFence() {
 
 void DiskFence::report(DiskOp op, int sys_errno, std::string_view path) {
   const ErrnoClass kind = errno_class(sys_errno);
+  if (kind != ErrnoClass::ignore) {
+    const MutexLock lock(mutex_);
+    if (first_failure_ns_ == 0) first_failure_ns_ = config_.clock->monotonic_ns();
+  }
   if (kind == ErrnoClass::fence_now) fence("errno", op, sys_errno);
   const MutexLock lock(mutex_);
   ++stats_.failures[static_cast<size_t>(op)];
@@ -55,6 +60,8 @@ void DiskFence::fence(std::string_view reason, DiskOp op, int sys_errno) {
     const MutexLock lock(mutex_);
     if (fenced_.load(std::memory_order_relaxed)) return;
     reason_ = {std::string(reason), op, sys_errno};
+    const int64_t now_ns = config_.clock->monotonic_ns();
+    stats_.fenced_after_ns = std::max<int64_t>(now_ns - (first_failure_ns_ == 0 ? now_ns : first_failure_ns_), 1);
     fenced_.store(true, std::memory_order_release);
     changed_.notify_all();
   }
@@ -146,6 +153,7 @@ void DiskFence::check(const Pending& pending) {
     ++stats_.checks;
     stats_.check_ns += static_cast<uint64_t>(config_.clock->monotonic_ns() - began);
     if (!dead) ++stats_.checks_passed;
+    if (!dead && !pending_.due && !owed_.due) first_failure_ns_ = 0;
     skipped = stats_.checks_skipped;
   }
   check_began_ns_.store(0, std::memory_order_relaxed);

@@ -50,6 +50,7 @@ struct FenceStats {
   uint64_t syncfs_deferred = 0;  // held back by the rate limit
   uint64_t checks_skipped = 0;   // failures that follow a running check
   uint64_t checks_passed = 0;    // not fenced
+  int64_t fenced_after_ns = 0;   // from the first failing call since the last check that passed; 0 = not fenced
 };
 
 class DiskFence {
@@ -112,7 +113,8 @@ class DiskFence {
   bool checking_ RAGFS_GUARDED_BY(mutex_) = false;
   bool stopping_ RAGFS_GUARDED_BY(mutex_) = false;
   int64_t next_sync_ns_ RAGFS_GUARDED_BY(mutex_) = 0;
-  Pending owed_ RAGFS_GUARDED_BY(mutex_);  // whose syncfs was held back
+  Pending owed_ RAGFS_GUARDED_BY(mutex_);                  // whose syncfs was held back
+  int64_t first_failure_ns_ RAGFS_GUARDED_BY(mutex_) = 0;  // since the last check that passed
   FenceReason reason_ RAGFS_GUARDED_BY(mutex_);
   FenceStats stats_ RAGFS_GUARDED_BY(mutex_);
   int64_t next_log_ns_ = 0;  // of the checking thread

@@ -230,10 +230,10 @@ std::vector<std::string> SecondTier::warnings() const {
 
 std::vector<NamedCount> SecondTier::metrics() const {
   std::vector<NamedCount> out;
-  const auto total = [&](std::string name, auto figure) {
+  const auto total = [&](std::string name, auto figure, std::string labels = {}) {
     uint64_t sum = 0;
     for (const auto& lane : lanes_) sum += figure(*lane);
-    out.push_back({std::move(name), sum});
+    out.push_back({std::move(name), sum, std::move(labels)});
   };
   const auto of_disk = [](auto figure) {
     return [figure](const DiskLane& lane) { return lane.disk() == nullptr ? uint64_t{0} : figure(*lane.disk()); };
@@ -250,8 +250,8 @@ std::vector<NamedCount> SecondTier::metrics() const {
   }
   for (size_t i = 0; i < kDiskOpCount; ++i) {
     const auto op = static_cast<DiskOp>(i);
-    total(fmt::format("disk_errors_total{{op=\"{}\"}}", disk_op_name(op)),
-          of_disk([=](const DiskTier& disk) { return disk.errors(op); }));
+    total("disk_errors_total", of_disk([=](const DiskTier& disk) { return disk.errors(op); }),
+          fmt::format("{{op=\"{}\"}}", disk_op_name(op)));
   }
   out.push_back({"disk_offload_untouched_total", untouched_.load()});
   out.push_back({"disk_promotions_total", promotions_.load()});
@@ -273,7 +273,7 @@ std::vector<NamedCount> SecondTier::metrics() const {
         of_disk([](const DiskTier& disk) { return disk.fence().stats().syncfs_deferred; }));
   const auto gauge = [&](std::string_view name, auto on) {
     for (const auto& lane : lanes_) {
-      out.push_back({fmt::format("{}{{dir=\"{}\"}}", name, quoted(lane->directory())), on(*lane) ? 1U : 0U});
+      out.push_back({std::string(name), on(*lane) ? 1U : 0U, fmt::format("{{dir=\"{}\"}}", quoted(lane->directory()))});
     }
   };
   const auto in_state = [](DiskState state) {
@@ -285,9 +285,9 @@ std::vector<NamedCount> SecondTier::metrics() const {
   for (const auto& lane : lanes_) {
     if (!in_state(DiskState::fenced)(*lane)) continue;
     const FenceReason why = lane->disk()->fence().reason();
-    out.push_back({fmt::format("disk_fence_info{{dir=\"{}\",reason=\"{}\",op=\"{}\",errno=\"{}\"}}",
-                               quoted(lane->directory()), why.reason, disk_op_name(why.op), errno_name(why.sys_errno)),
-                   1});
+    out.push_back({"disk_fence_info", 1,
+                   fmt::format("{{dir=\"{}\",reason=\"{}\",op=\"{}\",errno=\"{}\"}}", quoted(lane->directory()),
+                               why.reason, disk_op_name(why.op), errno_name(why.sys_errno))});
   }
   return out;
 }

@@ -45,6 +45,7 @@ struct SecondTierConfig {
 struct NamedCount {
   std::string name;
   uint64_t value = 0;
+  std::string labels = {};  // as Prometheus writes them; "" = none
 };
 
 class SecondTier final : public EvictionSink {
@@ -91,7 +92,7 @@ class SecondTier final : public EvictionSink {
 
   // One sentence for each directory that is not in use.
   std::vector<std::string> warnings() const;
-  // Totals over the directories, and for each directory its gauges, `{dir="..."}` in the name.
+  // Totals over the directories, and for each directory its gauges, with `dir` among the labels.
   std::vector<NamedCount> metrics() const;
   const std::vector<std::shared_ptr<DiskLane>>& lanes() const { return lanes_; }
 

@@ -77,7 +77,7 @@ class SecondTierTest : public testing::Test {
   bool flush() { return tier_->flush(Deadline::in_ms(20'000)); }
   double figure(std::string_view name) const {
     for (const NamedCount& count : tier_->metrics()) {
-      if (count.name == name) return static_cast<double>(count.value);
+      if (count.name + count.labels == name) return static_cast<double>(count.value);
     }
     return -1;
   }
