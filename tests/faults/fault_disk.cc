@@ -69,14 +69,14 @@ Result<std::unique_ptr<FaultDisk>> FaultDisk::make(const Options& options) {
 bool FaultDisk::serve(const std::string& filters, const std::string& parameters) {
   const std::string socket = base_ + "/socket";
   std::filesystem::create_directories(base_ + "/nbd");
-  if (shell(fmt::format("nbdkit -P {0}/nbdkit.pid -U {1} {2} file {0}/image {3} </dev/null >/dev/null", base_, socket,
+  if (shell(fmt::format("nbdkit -P {0}/nbdkit.pid -U {1} {2} file {0}/image {3} </dev/null >/dev/null 9>&-", base_, socket,
                         filters, parameters)) != 0) {
     return false;
   }
   std::ifstream(base_ + "/nbdkit.pid") >> nbdkit_pid_;
   served_ = true;
   // It stays in the foreground; it ends when its mount goes.
-  shell(fmt::format("nbdfuse {0}/nbd --unix {1} </dev/null >/dev/null 2>&1 &", base_, socket));
+  shell(fmt::format("nbdfuse {0}/nbd --unix {1} </dev/null >/dev/null 2>&1 9>&- &", base_, socket));
   const Deadline until = Deadline::in_ms(10'000);
   while (!std::filesystem::exists(base_ + "/nbd/nbd")) {
     if (until.expired()) return false;
