@@ -69,8 +69,8 @@ Result<std::unique_ptr<FaultDisk>> FaultDisk::make(const Options& options) {
 bool FaultDisk::serve(const std::string& filters, const std::string& parameters) {
   const std::string socket = base_ + "/socket";
   std::filesystem::create_directories(base_ + "/nbd");
-  if (shell(fmt::format("nbdkit -P {0}/nbdkit.pid -U {1} {2} file {0}/image {3} </dev/null >/dev/null 9>&-", base_, socket,
-                        filters, parameters)) != 0) {
+  if (shell(fmt::format("nbdkit -P {0}/nbdkit.pid -U {1} {2} file {0}/image {3} </dev/null >/dev/null 9>&-", base_,
+                        socket, filters, parameters)) != 0) {
     return false;
   }
   std::ifstream(base_ + "/nbdkit.pid") >> nbdkit_pid_;
