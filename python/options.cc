@@ -192,16 +192,15 @@ Answer<void> parse_pathlock(const Json& section, bool has_cache, Options& option
   return {};
 }
 
-Answer<void> parse_encryption(const Json& section, Options& options) {
+Answer<void> parse_encryption(const Json& section) {
   if (!section.is_object() || !section.contains("root_key")) return bad_value("encryption.root_key required");
   const Json& key = section["root_key"];
   if (!key.is_binary() || key.get_binary().size() != kRootKeyBytes) return bad_value("root_key must be 32 bytes");
   if (!section.contains("provider_type") || !section["provider_type"].is_number_integer()) {
     return bad_value("encryption.provider_type required");
   }
-  options.root_key = std::string(key.get_binary().begin(), key.get_binary().end());
-  options.key_provider = static_cast<uint8_t>(section["provider_type"].get<int64_t>());
-  return {};
+  // Never plain bytes where a caller asked for encrypted ones.
+  return raise("RuntimeError", "encryption is not supported by this build: remove the section, or use the original");
 }
 
 Answer<void> parse_git(const Json& section, Options& options) {
@@ -283,7 +282,7 @@ Answer<Options> parse_options(const std::string& config_path, const Json& config
   Answer<void> parsed;
   if (has_cache) parsed = parse_cache(sections["cache"], options);
   if (parsed && sections.contains("pathlock")) parsed = parse_pathlock(sections["pathlock"], has_cache, options);
-  if (parsed && sections.contains("encryption")) parsed = parse_encryption(sections["encryption"], options);
+  if (parsed && sections.contains("encryption")) parsed = parse_encryption(sections["encryption"]);
   if (parsed && sections.contains("git")) parsed = parse_git(sections["git"], options);
   if (parsed) parsed = parse_own_file(options);
   if (!parsed) return std::unexpected(parsed.error());

@@ -21,11 +21,9 @@ struct Options {
   Config config;                 // its cache section is what counts
   std::string provider_library;  // provider `dynamic`: the shared library
   std::string lock_provider = "filesystem";
-  double lock_expire_secs = 30.0;       // a lease that is not refreshed for twice as long is taken back
-  double lock_timeout_secs = 0.0;       // how long an operation waits for its lock
-  bool locks_shared = false;            // keep lock files, for other processes that work on the same tree
-  std::optional<std::string> root_key;  // 32 bytes: mounts are encrypted
-  uint8_t key_provider = 0;
+  double lock_expire_secs = 30.0;          // a lease that is not refreshed for twice as long is taken back
+  double lock_timeout_secs = 0.0;          // how long an operation waits for its lock
+  bool locks_shared = false;               // keep lock files, for other processes that work on the same tree
   std::optional<std::string> git_backend;  // what health() says
   bool git_enabled = false;
 };

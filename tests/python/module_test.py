@@ -101,5 +101,24 @@ def hits_are_counted_once_and_never_stale(t):
     run_script(t, "hits.py", config=EMBEDDED)
 
 
+ENCRYPTED = """
+import oracle
+oracle.stand_in_for_openviking()
+import ragfs_python
+try:
+    ragfs_python.RAGFSBindingClient(config={"service_name": "s",
+                                            "encryption": {"root_key": b"x" * 32, "provider_type": 0}})
+    print("accepted")
+except RuntimeError as error:
+    print("refused" if "not supported" in str(error) else error)
+"""
+
+
+@check("python.encryption_is_refused_rather_than_left_out")
+def encryption_is_refused_rather_than_left_out(t):
+    done = run_python(["-c", ENCRYPTED])
+    t.equal(done.stdout.strip(), "refused", done.stderr[-2000:])
+
+
 if __name__ == "__main__":
     main()
