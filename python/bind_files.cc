@@ -28,19 +28,18 @@ py::object read(BoundClient& self, py::handle path, py::handle offset, py::handl
   const uint64_t from = non_negative(offset, "offset");
   const uint64_t most = non_negative(size, "size");
   if (flag_of(stream, "stream")) throw_raised({"RuntimeError", kNoStream});
-  Context context = context_of(ctx);
+  const Context context = context_of(ctx);
   // A hit in this process's memory is over before another thread could have taken the GIL.
-  if (auto hit = self.client->read_cached(context, text, from, most))
-    return bytes_object(value(std::move(*hit)).view());
+  if (const auto hit = self.client->read_at_once(context, text, from, most)) return bytes_object(hit->view());
   return bytes_object(value(unlocked([&] { return self.client->read(context, text, from, most); })).view());
 }
 
 py::object stat(BoundClient& self, py::handle path, py::handle ctx) {
   const std::string_view text = text_of(path, "path");
-  Context context = context_of(ctx);
-  auto known = self.client->stat_cached(context, text);
+  const Context context = context_of(ctx);
+  const auto known = self.client->stat_at_once(context, text);
   const bool constant = self.client->has_constant_modes(text);
-  if (known) return file_dict(value(std::move(*known)), constant);
+  if (known) return file_dict(*known, constant);
   return file_dict(value(unlocked([&] { return self.client->stat(context, text); })), constant);
 }
 

@@ -64,8 +64,8 @@ class Client {
   std::vector<std::pair<std::string, std::string>> mounts() const;
 
   // What a cache in this process has, without waiting; nothing otherwise. May be called with a lock held.
-  std::optional<Answer<Bytes>> read_cached(Context& ctx, std::string_view path, uint64_t offset, uint64_t size);
-  std::optional<Answer<FileInfo>> stat_cached(Context& ctx, std::string_view path);
+  std::optional<Bytes> read_at_once(const Context& ctx, std::string_view path, uint64_t offset, uint64_t size);
+  std::optional<FileInfo> stat_at_once(const Context& ctx, std::string_view path);
 
   Answer<Bytes> read(const Context& ctx, std::string_view path, uint64_t offset, uint64_t size);
   Answer<uint64_t> write(const Context& ctx, std::string_view path, std::string_view data);
@@ -112,6 +112,8 @@ class Client {
   explicit Client(Options options);
   // `call` decides how a name that no file can have is refused.
   Answer<void> locate(std::string_view raw, Call call, Place& place) const;
+  // False where no cache can answer.
+  bool locate_cached(std::string_view path, Call call, Place& place);
   Answer<void> refuse(std::string_view text, Call call) const;
   // What is wrong with the path of a query comes before what is wrong with the query.
   Answer<void> check_there(const Context& ctx, const Place& place) const;

@@ -122,28 +122,24 @@ auto Client::with_parents(const Context& ctx, const Place& place, const Operatio
   return operation();
 }
 
-std::optional<Answer<Bytes>> Client::read_cached(Context& ctx, std::string_view path, uint64_t offset, uint64_t size) {
-  if (!cached_reads_.load(std::memory_order_relaxed)) return std::nullopt;
-  notice_fork();
+std::optional<Bytes> Client::read_at_once(const Context& ctx, std::string_view path, uint64_t offset, uint64_t size) {
   Place place;
-  if (!locate(path, Call::read, place) || place.mount.file_system->traits().control) return std::nullopt;
-  ctx.only_cached = true;
-  auto result = place.mount.file_system->read(ctx, place.within(), offset, size);
-  ctx.only_cached = false;
-  if (!result && result.error().code == ErrorCode::would_block) return std::nullopt;
-  return answer(std::move(result), place, Call::read);
+  if (!locate_cached(path, Call::read, place)) return std::nullopt;
+  std::optional<Bytes> whole = place.mount.file_system->read_at_once(ctx, place.within());
+  if (whole && (offset != 0 || size != 0)) whole = std::move(*whole).slice(offset, size == 0 ? SIZE_MAX : size);
+  return whole;
 }
 
-std::optional<Answer<FileInfo>> Client::stat_cached(Context& ctx, std::string_view path) {
-  if (!cached_reads_.load(std::memory_order_relaxed)) return std::nullopt;
-  notice_fork();
+std::optional<FileInfo> Client::stat_at_once(const Context& ctx, std::string_view path) {
   Place place;
-  if (!locate(path, Call::stat, place) || place.mount.file_system->traits().control) return std::nullopt;
-  ctx.only_cached = true;
-  auto result = place.mount.file_system->stat(ctx, place.within());
-  ctx.only_cached = false;
-  if (!result && result.error().code == ErrorCode::would_block) return std::nullopt;
-  return answer(std::move(result), place, Call::stat);
+  if (!locate_cached(path, Call::stat, place)) return std::nullopt;
+  return place.mount.file_system->stat_at_once(ctx, place.within());
+}
+
+bool Client::locate_cached(std::string_view path, Call call, Place& place) {
+  if (!cached_reads_.load(std::memory_order_relaxed)) return false;
+  notice_fork();
+  return locate(path, call, place).has_value() && !place.mount.file_system->traits().control;
 }
 
 Answer<Bytes> Client::read(const Context& ctx, std::string_view path, uint64_t offset, uint64_t size) {

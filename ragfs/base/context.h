@@ -48,7 +48,6 @@ struct Context {
   std::string lease_ref;               // a path-lock lease that covers this call's mutations; "" = none
   Deadline deadline;                   // for every wait made on the call's behalf
   bool bypass_cache = false;           // read, stat, ls, exists: ask the backend; the answer may still be cached
-  bool only_cached = false;            // read, stat of a cached mount: a hit without waiting, or would_block at once
   bool disable_auto_pathlock = false;  // mutate without taking the user path lock (the mutation lock is still taken)
 
   // Set by a backend that reached a path of this call through a symlink: the answer must not be cached, and what was

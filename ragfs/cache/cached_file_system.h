@@ -65,6 +65,7 @@ class CachedFileSystem final : public FileSystem {
   Result<std::vector<FileInfo>> read_dir(const Context& ctx, PathView path) override;
   Result<std::vector<FileInfo>> read_internal_dir(const Context& ctx, PathView path) override;
   Result<FileInfo> stat(const Context& ctx, PathView path) override;
+  std::optional<FileInfo> stat_at_once(const Context& ctx, PathView path) override;
   Result<bool> exists(const Context& ctx, PathView path) override;
   Result<std::string> version(const Context& ctx, PathView path) override;
   Result<Path> resolve(const Context& ctx, PathView path) override;
@@ -99,11 +100,13 @@ class CachedFileSystem final : public FileSystem {
   bool moved() const { return nested_ != nullptr && nested_->moved(); }
 
   // Reads (cached_reads.cc).
-  // Whether looking `path` up may wait for anything.
-  bool may_wait(const Context& ctx, PathView path) const;
   std::optional<CacheHit> find(const Context& ctx, const Target& target, ObjectKind kind);
   // As find() of a file, when its bytes are all that is wanted.
   std::optional<Bytes> find_payload(const Context& ctx, const Target& target);
+  // The part of it that never waits.
+  std::optional<Bytes> payload_at_once(const Target& target);
+  // An object found without waiting may be served: this mount is where it was, and nothing is to be asked before.
+  bool serves_unasked(int64_t filled_at_ns) const;
   std::optional<CacheHit> revalidate(const Context& ctx, const Target& target, CacheHit hit);
   Result<FileContent> read_through(const Context& ctx, const Target& target);
   Result<FileContent> lead_file(const Context& ctx, const Target& target, const CoherenceDomain::Fill* fill,
@@ -119,6 +122,9 @@ class CachedFileSystem final : public FileSystem {
   // What the cache can say about `path` without the backend: an entry, "not there", or nothing.
   enum class Known : uint8_t { unknown, present, absent };
   Known stat_from_cache(const Context& ctx, PathView path, FileInfo& info);
+  // The same with `find_object(target, kind)` for find().
+  template <typename Find>
+  Known stat_from_cache(const Context& ctx, PathView path, const Find& find_object, FileInfo& info);
 
   // False when the object is wrong (cached_verify.cc).
   bool verify_object(const Context& ctx, PathView path, ObjectKind kind, VerifyReport& report);

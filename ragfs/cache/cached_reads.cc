@@ -38,20 +38,21 @@ std::optional<CacheHit> CachedFileSystem::find(const Context& ctx, const Target&
 }
 
 std::optional<Bytes> CachedFileSystem::find_payload(const Context& ctx, const Target& target) {
-  int64_t filled_at_ns = 0;
-  std::optional<CacheHit> suspect;
-  std::optional<Bytes> payload =
-      domain_->lookup_payload(target.at, ObjectKind::file, ctx.deadline, filled_at_ns, &suspect);
-  if (moved()) return std::nullopt;
-  if (!payload && suspect) {
-    if (rule_enabled(Rule::kRevalidate)) suspect = revalidate(ctx, target, *std::move(suspect));
-    return suspect ? std::optional(std::move(*suspect).payload()) : std::nullopt;
-  }
-  if (!payload || revalidate_ns_ == 0 || domain_->age_ns(filled_at_ns) < revalidate_ns_) return payload;
-  payload.reset();
+  if (std::optional<Bytes> payload = payload_at_once(target)) return payload;
   std::optional<CacheHit> hit = find(ctx, target, ObjectKind::file);
   if (!hit) return std::nullopt;
   return std::move(*hit).payload();
+}
+
+std::optional<Bytes> CachedFileSystem::payload_at_once(const Target& target) {
+  int64_t filled_at_ns = 0;
+  std::optional<Bytes> payload = domain_->payload_at_once(target.at, ObjectKind::file, filled_at_ns);
+  if (payload && !serves_unasked(filled_at_ns)) payload.reset();
+  return payload;
+}
+
+bool CachedFileSystem::serves_unasked(int64_t filled_at_ns) const {
+  return !moved() && (revalidate_ns_ == 0 || domain_->age_ns(filled_at_ns) < revalidate_ns_);
 }
 
 // A re-stamping is a fill: its start is taken before the version is read.
@@ -79,10 +80,6 @@ std::optional<CacheHit> CachedFileSystem::revalidate(const Context& ctx, const T
   domain_->store(target.at, ObjectKind::file, *fill, meta_of(info), hit.envelope.payload,
                  {.preferred = policy_.is_preferred(target.path)}, ctx.deadline);
   return hit;
-}
-
-bool CachedFileSystem::may_wait(const Context& ctx, PathView path) const {
-  return !domain_->provider().capabilities().zero_copy || ctx.bypass_cache || revalidate_ns_ != 0 || !serves(path);
 }
 
 template <typename T>
@@ -147,7 +144,6 @@ Result<FileContent> CachedFileSystem::read_through(const Context& ctx, const Tar
 }
 
 Result<Bytes> CachedFileSystem::read(const Context& ctx, PathView path, uint64_t offset, uint64_t size) {
-  if (ctx.only_cached && may_wait(ctx, path)) return fail(ErrorCode::would_block, {});
   if (!serves(path)) {
     counters_.add(CacheCounter::bypass);
     return backend_->read(ctx, path, offset, size);
@@ -165,7 +161,6 @@ Result<Bytes> CachedFileSystem::read(const Context& ctx, PathView path, uint64_t
       counters_.add(CacheCounter::negative_hit);
       return fail(ErrorCode::not_found, std::string(path.text()));
     }
-    if (ctx.only_cached) return fail(ErrorCode::would_block, {});
     counters_.add(CacheCounter::file_miss);
   }
   if (offset != 0 || size != 0) return backend_->read(ctx, path, offset, size);
@@ -177,11 +172,8 @@ Result<Bytes> CachedFileSystem::read(const Context& ctx, PathView path, uint64_t
 std::optional<Bytes> CachedFileSystem::read_at_once(const Context& ctx, PathView path) {
   if (ctx.bypass_cache || !serves(path)) return std::nullopt;
   const Target target(*this, path);
-  int64_t filled_at_ns = 0;
-  std::optional<Bytes> payload = domain_->payload_at_once(target.at, ObjectKind::file, filled_at_ns);
-  if (!payload || moved()) return std::nullopt;
-  if (revalidate_ns_ != 0 && domain_->age_ns(filled_at_ns) >= revalidate_ns_) return std::nullopt;
-  counters_.add(CacheCounter::file_hit);
+  std::optional<Bytes> payload = payload_at_once(target);
+  if (payload) counters_.add(CacheCounter::file_hit);
   return payload;
 }
 
@@ -264,10 +256,12 @@ Result<std::vector<FileInfo>> CachedFileSystem::read_dir(const Context& ctx, Pat
   return **listing;
 }
 
-CachedFileSystem::Known CachedFileSystem::stat_from_cache(const Context& ctx, PathView path, FileInfo& info) {
+template <typename Find>
+CachedFileSystem::Known CachedFileSystem::stat_from_cache(const Context& ctx, PathView path, const Find& find_object,
+                                                          FileInfo& info) {
   if (path.is_root() || ctx.bypass_cache || !serves(path)) return Known::unknown;
   const Target target(*this, path);
-  if (const std::optional<CacheHit> hit = find(ctx, target, ObjectKind::file)) {
+  if (const std::optional<CacheHit> hit = find_object(target, ObjectKind::file)) {
     const EnvelopeInfo& found = hit->envelope.info;
     info = FileInfo{.name = std::string(path.name()),
                     .size = found.size,
@@ -278,7 +272,7 @@ CachedFileSystem::Known CachedFileSystem::stat_from_cache(const Context& ctx, Pa
   }
   if (!serves(path.parent())) return Known::unknown;
   const Target parent(*this, path.parent());
-  const std::optional<CacheHit> listing = find(ctx, parent, ObjectKind::listing);
+  const std::optional<CacheHit> listing = find_object(parent, ObjectKind::listing);
   if (!listing) return Known::unknown;
   const std::optional<ListingView> view = ListingView::parse(listing->envelope.payload, false);
   if (!view) return Known::unknown;
@@ -292,12 +286,27 @@ CachedFileSystem::Known CachedFileSystem::stat_from_cache(const Context& ctx, Pa
   return proves ? Known::absent : Known::unknown;
 }
 
+CachedFileSystem::Known CachedFileSystem::stat_from_cache(const Context& ctx, PathView path, FileInfo& info) {
+  const auto find_object = [&](const Target& target, ObjectKind kind) { return find(ctx, target, kind); };
+  return stat_from_cache(ctx, path, find_object, info);
+}
+
+std::optional<FileInfo> CachedFileSystem::stat_at_once(const Context& ctx, PathView path) {
+  const auto find_object = [&](const Target& target, ObjectKind kind) {
+    std::optional<CacheHit> hit = domain_->lookup_at_once(target.at, kind);
+    if (hit && !serves_unasked(hit->envelope.info.filled_at_ns)) hit.reset();
+    return hit;
+  };
+  FileInfo info;
+  if (stat_from_cache(ctx, path, find_object, info) != Known::present) return std::nullopt;
+  counters_.add(CacheCounter::stat_hit);
+  return info;
+}
+
 Result<FileInfo> CachedFileSystem::stat(const Context& ctx, PathView path) {
-  if (ctx.only_cached && may_wait(ctx, path)) return fail(ErrorCode::would_block, {});
   FileInfo info;
   const Known known = stat_from_cache(ctx, path, info);
   if (known == Known::unknown) {
-    if (ctx.only_cached) return fail(ErrorCode::would_block, {});
     counters_.add(CacheCounter::stat_miss);
     return backend_->stat(ctx, path);
   }

@@ -149,19 +149,11 @@ Observation CoherenceDomain::observe_for(const CachePath& at, ObjectKind kind, u
   return table_.observe_exactly(at.trail(), kind);
 }
 
-namespace {
-thread_local uint32_t hits_looked_at = 0;
-}
-
-bool CoherenceDomain::verification_is_due() const {
-  if (!provider_.capabilities().zero_copy || config_.verify_dram == VerifyDram::always) return true;
-  return config_.verify_dram == VerifyDram::sample && (hits_looked_at + 1) % kVerifyOneIn == 0;
-}
-
 bool CoherenceDomain::takes_verification() const {
-  const bool due = verification_is_due();
-  ++hits_looked_at;
-  return due;
+  if (!provider_.capabilities().zero_copy || config_.verify_dram == VerifyDram::always) return true;
+  if (config_.verify_dram == VerifyDram::off) return false;
+  thread_local uint32_t hits = 0;
+  return ++hits % kVerifyOneIn == 0;
 }
 
 std::optional<DecodedEnvelope> CoherenceDomain::open_object(const CachePath& at, ObjectKind kind, const CacheKey& key,
@@ -171,9 +163,13 @@ std::optional<DecodedEnvelope> CoherenceDomain::open_object(const CachePath& at,
       decoded->info.path == at.path.text()) {
     return decoded;
   }
+  drop_damaged(key, deadline);
+  return std::nullopt;
+}
+
+void CoherenceDomain::drop_damaged(const CacheKey& key, Deadline deadline) {
   counters_.add(CacheCounter::damaged);
   (void)provider_.erase(key, deadline);  // best effort: the object is refused either way
-  return std::nullopt;
 }
 
 CoherenceDomain::Refused CoherenceDomain::refused_by_epoch_or_age(const CachePath& at, const EnvelopeInfo& info,
@@ -240,7 +236,7 @@ void leave_note(const CacheHit& hit, const Observation& seen) {
 // The rules of lookup()'s first way in the same order (tag, get, envelope, epoch, expiry, note); whatever is not
 // plainly a hit is left to lookup(). The envelope names kind, identity and path, so the key's hash finds it and its
 // text is not needed. A test that takes a rule out never comes this way.
-std::optional<EnvelopeGlance> CoherenceDomain::get_judged(const CachePath& at, ObjectKind kind, Bytes& object) {
+std::optional<EnvelopeGlance> CoherenceDomain::find_judged(const CachePath& at, ObjectKind kind, Bytes& object) {
   if (!all_rules_enabled() || !provider_.capabilities().by_hash) return std::nullopt;
   const uint64_t key_hash = keys_.key_hash(kind, at.backend->identity_hash, at.path);
   uint64_t tag = 0;
@@ -257,42 +253,31 @@ std::optional<EnvelopeGlance> CoherenceDomain::get_judged(const CachePath& at, O
       glance_at_envelope(object.view(), kind, at.backend->identity_hash, at.path.text());
   if (!seen || seen->epoch != (epoch() ^ at.backend->term) || seen->expires_at_ns != 0) return std::nullopt;
   if (!no_records && object.note()->load(std::memory_order_acquire) != tag) return std::nullopt;
+  if (takes_verification() && !decode_envelope(object.view(), true)) {
+    drop_damaged(key(at, kind), Deadline::in_ms(0));
+    return std::nullopt;
+  }
   return seen;
 }
 
-bool CoherenceDomain::find_judged(const CachePath& at, ObjectKind kind, Bytes& payload, int64_t& filled_at_ns) {
-  const std::optional<EnvelopeGlance> seen = get_judged(at, kind, payload);
-  if (!seen || verification_is_due()) return false;  // lookup() takes it
-  ++hits_looked_at;
-  filled_at_ns = seen->filled_at_ns;
-  payload = std::move(payload).slice(seen->payload_at);
-  return true;
-}
-
-// The turn to check a sum is this thread's: a lookup() for the same read, on another, would not take it.
 std::optional<Bytes> CoherenceDomain::payload_at_once(const CachePath& at, ObjectKind kind, int64_t& filled_at_ns) {
-  Bytes object;
-  const std::optional<EnvelopeGlance> seen = get_judged(at, kind, object);
-  if (!seen) return std::nullopt;
-  if (takes_verification() && !decode_envelope(object.view(), true)) {
-    counters_.add(CacheCounter::damaged);
-    (void)provider_.erase(key(at, kind), Deadline::in_ms(0));  // best effort, as above
-    return std::nullopt;
+  std::optional<Bytes> payload(std::in_place);
+  const std::optional<EnvelopeGlance> seen = find_judged(at, kind, *payload);
+  if (seen) {
+    filled_at_ns = seen->filled_at_ns;
+    *payload = std::move(*payload).slice(seen->payload_at);
+  } else {
+    payload.reset();
   }
-  filled_at_ns = seen->filled_at_ns;
-  return std::move(object).slice(seen->payload_at);
+  return payload;
 }
 
-std::optional<Bytes> CoherenceDomain::lookup_payload(const CachePath& at, ObjectKind kind, Deadline deadline,
-                                                     int64_t& filled_at_ns, std::optional<CacheHit>* suspect) {
-  std::optional<Bytes> payload(std::in_place);
-  if (find_judged(at, kind, *payload, filled_at_ns)) return payload;
-  // Complete by itself: it passes what find_judged() would, too.
-  payload.reset();
-  std::optional<CacheHit> hit = lookup(at, kind, key(at, kind), deadline, suspect);
-  if (!hit) return std::nullopt;
-  filled_at_ns = hit->envelope.info.filled_at_ns;
-  return std::move(*hit).payload();
+std::optional<CacheHit> CoherenceDomain::lookup_at_once(const CachePath& at, ObjectKind kind) {
+  Bytes object;
+  if (!find_judged(at, kind, object)) return std::nullopt;
+  const std::optional<DecodedEnvelope> decoded = decode_envelope(object.view(), false);
+  if (!decoded) return std::nullopt;
+  return CacheHit{std::move(object), *decoded};
 }
 
 std::optional<CacheHit> CoherenceDomain::lookup(const CachePath& at, ObjectKind kind, const CacheKey& object_key,

@@ -193,10 +193,10 @@ class CoherenceDomain {
                                  std::optional<CacheHit>* suspect = nullptr) {
     return lookup(at, kind, key(at, kind), deadline, suspect);
   }
-  // Its payload alone, for what a hit is made of most of the time. `filled_at_ns` is set on a hit.
-  std::optional<Bytes> lookup_payload(const CachePath& at, ObjectKind kind, Deadline deadline, int64_t& filled_at_ns,
-                                      std::optional<CacheHit>* suspect);
   // The same where the object is in this process's memory and nothing has to be looked up to judge it: never waits.
+  // What it does not find, lookup() may.
+  std::optional<CacheHit> lookup_at_once(const CachePath& at, ObjectKind kind);
+  // Its payload alone, for what a hit is made of most of the time. `filled_at_ns` is set on a hit.
   std::optional<Bytes> payload_at_once(const CachePath& at, ObjectKind kind, int64_t& filled_at_ns);
   // Nanoseconds since the object was filled, on this life's clock. The greatest value when it claims to be filled later
   // than now: the wall clock has stepped back since, so how old it is cannot be known.
@@ -254,10 +254,9 @@ class CoherenceDomain {
   Result<DirectRead> enter_direct_read(Deadline deadline);
 
  private:
-  // The checksum of the next in-process object that this thread looks at is to be checked.
-  bool verification_is_due() const;
-  // The same, and counts one as looked at.
+  // Whether the checksum of the object that this thread looks at now is to be checked.
   bool takes_verification() const;
+  void drop_damaged(const CacheKey& key, Deadline deadline);
   // The envelope in `object` if it is intact and of this path; else the object is dropped.
   std::optional<DecodedEnvelope> open_object(const CachePath& at, ObjectKind kind, const CacheKey& key,
                                              const Bytes& object, Deadline deadline);
@@ -275,9 +274,7 @@ class CoherenceDomain {
                                             Deadline deadline, std::optional<CacheHit>* suspect);
   // The first way of lookup() alone, without decoding the envelope: an object of this process that was judged before.
   // Nothing: not found this way; `object` may hold anything then.
-  std::optional<EnvelopeGlance> get_judged(const CachePath& at, ObjectKind kind, Bytes& object);
-  // The same for its payload, unless its sum is to be checked. False: `payload` may hold anything.
-  bool find_judged(const CachePath& at, ObjectKind kind, Bytes& payload, int64_t& filled_at_ns);
+  std::optional<EnvelopeGlance> find_judged(const CachePath& at, ObjectKind kind, Bytes& object);
   std::optional<CacheHit> lookup_get_first(const CachePath& at, ObjectKind kind, const CacheKey& key,
                                            Deadline deadline);
   void leave_direct_read();

@@ -173,6 +173,9 @@ Result<Bytes> AgfsView::read(const Context& ctx, PathView path, uint64_t offset,
   return top_->read(ctx, path, offset, size);
 }
 
+std::optional<FileInfo> AgfsView::stat_at_once(const Context& ctx, PathView path) {
+  return top_->stat_at_once(ctx, path);
+}
 std::optional<Bytes> AgfsView::read_at_once(const Context& ctx, PathView path) { return top_->read_at_once(ctx, path); }
 
 Result<FileContent> AgfsView::read_file(const Context& ctx, PathView path) { return top_->read_file(ctx, path); }

@@ -41,6 +41,7 @@ class AgfsView final : public FileSystem {
   Result<std::vector<FileInfo>> read_internal_dir(const Context& ctx, PathView path) override;
   // A mount root has the name of its mount path.
   Result<FileInfo> stat(const Context& ctx, PathView path) override;
+  std::optional<FileInfo> stat_at_once(const Context& ctx, PathView path) override;
   Result<std::string> version(const Context& ctx, PathView path) override;
   Result<Path> resolve(const Context& ctx, PathView path) override;
   Result<void> rename(const Context& ctx, PathView from, PathView to) override;

@@ -68,6 +68,8 @@ Result<bool> FileSystem::exists(const Context& ctx, PathView path) {
   return std::unexpected(std::move(info.error()));
 }
 
+std::optional<FileInfo> FileSystem::stat_at_once(const Context& /*ctx*/, PathView /*path*/) { return std::nullopt; }
+
 std::optional<Bytes> FileSystem::read_at_once(const Context& /*ctx*/, PathView /*path*/) { return std::nullopt; }
 
 Result<Path> FileSystem::resolve(const Context& /*ctx*/, PathView path) { return Path(path); }

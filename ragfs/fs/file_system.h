@@ -190,6 +190,8 @@ class FileSystem {
   virtual Result<std::vector<FileInfo>> read_internal_dir(const Context& ctx, PathView path);
   // Errors: not_found.
   virtual Result<FileInfo> stat(const Context& ctx, PathView path) = 0;
+  // What stat() would give of something that is there, when that needs no wait; see read_at_once().
+  virtual std::optional<FileInfo> stat_at_once(const Context& ctx, PathView path);
   // False only for a true not_found; errors are errors.
   virtual Result<bool> exists(const Context& ctx, PathView path);
   // The backend's version of a file (FileMeta::version); "" = unknown. Errors: not_found, is_a_directory.

@@ -198,6 +198,12 @@ Result<void> MountTable::remove_all(const Context& ctx, PathView path) {
       path, [&](const Mount& m, PathView p) { return with_whole_path(m.file_system->remove_all(ctx, p), path, p); });
 }
 
+std::optional<FileInfo> MountTable::stat_at_once(const Context& ctx, PathView path) {
+  const auto table = table_.pin();
+  const Mount* const found = table->find(path);
+  return found == nullptr ? std::nullopt : found->file_system->stat_at_once(ctx, path.relative_to(found->path));
+}
+
 std::optional<Bytes> MountTable::read_at_once(const Context& ctx, PathView path) {
   const auto table = table_.pin();
   const Mount* const found = table->find(path);

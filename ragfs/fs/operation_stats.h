@@ -78,11 +78,6 @@ class OperationStats {
     const uint64_t before = add_in_slot(stripes_[slot].counts[index(operation)], slot, 1);
     return !is_sampled(operation) || before % kLatencySampling == 0;
   }
-  // Takes one begin() back: the call will be made again.
-  void take_back(Operation operation) noexcept {
-    const size_t slot = thread_slot();
-    add_in_slot(stripes_[slot].counts[index(operation)], slot, UINT64_MAX);  // -1
-  }
   void failed(Operation operation, ErrorCode code) noexcept;
   void took(Operation operation, int64_t latency_ns) noexcept;
 

@@ -116,6 +116,10 @@ Result<Bytes> PathLockFileSystem::read(const Context& ctx, PathView path, uint64
   return inner_->read(ctx, path, offset, size);
 }
 
+std::optional<FileInfo> PathLockFileSystem::stat_at_once(const Context& ctx, PathView path) {
+  return inner_->stat_at_once(ctx, path);
+}
+
 std::optional<Bytes> PathLockFileSystem::read_at_once(const Context& ctx, PathView path) {
   return inner_->read_at_once(ctx, path);
 }

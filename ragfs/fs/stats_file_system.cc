@@ -56,14 +56,7 @@ auto StatsFileSystem::measure(const Context& ctx, Operation operation, const Cal
   const Timing timing(ctx, operation, stats_.begin(operation));
   auto result = call();
   timing.record(stats_, operation);
-  if (result) return result;
-  // Asked for a hit alone, there was none: whoever asked asks again.
-  const bool asks_again = ctx.only_cached && result.error().code == ErrorCode::would_block;
-  if (asks_again) {
-    stats_.take_back(operation);
-  } else {
-    stats_.failed(operation, result.error().code);
-  }
+  if (!result) stats_.failed(operation, result.error().code);
   return result;
 }
 
@@ -91,7 +84,13 @@ Result<Bytes> StatsFileSystem::read(const Context& ctx, PathView path, uint64_t 
   return measure(ctx, Operation::read, [&] { return inner_->read(ctx, path, offset, size); });
 }
 
-// Counted when it was a read, and never timed: a latency of its own kind would spoil the figures of reads.
+// What is answered at once is counted and never timed: a latency of its own kind would spoil the others' figures.
+std::optional<FileInfo> StatsFileSystem::stat_at_once(const Context& ctx, PathView path) {
+  std::optional<FileInfo> info = inner_->stat_at_once(ctx, path);
+  if (info) stats_.begin(Operation::stat);
+  return info;
+}
+
 std::optional<Bytes> StatsFileSystem::read_at_once(const Context& ctx, PathView path) {
   std::optional<Bytes> whole = inner_->read_at_once(ctx, path);
   if (whole) stats_.begin(Operation::read);

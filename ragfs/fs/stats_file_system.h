@@ -41,6 +41,7 @@ class StatsFileSystem final : public FileSystem {
   Result<std::vector<FileInfo>> read_dir(const Context& ctx, PathView path) override;
   Result<std::vector<FileInfo>> read_internal_dir(const Context& ctx, PathView path) override;
   Result<FileInfo> stat(const Context& ctx, PathView path) override;
+  std::optional<FileInfo> stat_at_once(const Context& ctx, PathView path) override;
   Result<bool> exists(const Context& ctx, PathView path) override;
   Result<std::string> version(const Context& ctx, PathView path) override;
   Result<Path> resolve(const Context& ctx, PathView path) override;

@@ -1,4 +1,4 @@
-// read_at_once(): a hit for those who must not wait; the same bytes as read(), or nothing.
+// read_at_once() and stat_at_once(): a hit for those who must not wait; what read() and stat() give, or nothing.
 #include <gtest/gtest.h>
 
 #include "ragfs/fs/agfs_view.h"
@@ -131,6 +131,40 @@ TEST_F(AtOnce, GoesThroughEveryLayerAndIsCounted) {
   EXPECT_FALSE(view.read_at_once(ctx, path_of("/other/a.md"))) << "no mount";
   EXPECT_EQ(counted->stats().snapshot(Operation::read).count, 1U) << "what was no answer is no read";
   EXPECT_EQ(per_mount->stats().snapshot(Operation::read).count, 1U);
+  ASSERT_TRUE(view.stat_at_once(ctx, path_of("/m/a.md")));
+  EXPECT_FALSE(view.stat_at_once(ctx, path_of("/m/b.md")));
+  EXPECT_EQ(counted->stats().snapshot(Operation::stat).count, 1U);
+}
+
+TEST_F(AtOnce, StatsWhatAFileOrItsDirectoryTells) {
+  put_in_backend("/d/a.md", "hello");
+  put_in_backend("/d/b.md", "b");
+  EXPECT_FALSE(cached->stat_at_once(ctx, path_of("/d/a.md"))) << "not in the cache";
+  settle("/d/a.md");
+  ASSERT_TRUE(cached->stat_at_once(ctx, path_of("/d/a.md")));
+  EXPECT_EQ(cached->stat_at_once(ctx, path_of("/d/a.md"))->size, 5U);
+  EXPECT_FALSE(cached->stat_at_once(ctx, path_of("/d/b.md")));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(list("/d"), "a.md b.md");
+  ASSERT_TRUE(cached->stat_at_once(ctx, path_of("/d/b.md")));
+  EXPECT_EQ(cached->stat_at_once(ctx, path_of("/d/b.md"))->name, "b.md");
+  EXPECT_FALSE(cached->stat_at_once(ctx, path_of("/d/nope"))) << "what is absent is for stat() to say";
+  ASSERT_TRUE(cached->chmod(ctx, path_of("/d/b.md"), 0600));
+  const auto changed = cached->stat_at_once(ctx, path_of("/d/b.md"));
+  EXPECT_TRUE(!changed || (changed->mode & 0777) == 0600);
+  ASSERT_TRUE(cached->remove(ctx, path_of("/d/a.md")));
+  EXPECT_FALSE(cached->stat_at_once(ctx, path_of("/d/a.md")));
+}
+
+// A caller that held a lock waited for the backend's version of a file that others write too.
+TEST_F(AtOnce, NeverAsksTheBackendOfASharedTree) {
+  CachedMountConfig mount;
+  mount.use.shared = true;
+  open_embedded(mount);
+  put_in_backend("/a.md", "hello");
+  settle("/a.md");
+  EXPECT_EQ(at_once("/a.md"), "(nothing)");
+  EXPECT_FALSE(cached->stat_at_once(ctx, path_of("/a.md")));
+  EXPECT_EQ(read("/a.md"), "hello");
 }
 
 }  // namespace
