@@ -10,6 +10,7 @@
 #include "python/lock_names.h"
 #include "ragfs/base/clock.h"
 #include "ragfs/base/path.h"
+#include "ragfs/base/random.h"
 
 namespace ragfs::python {
 namespace {
@@ -208,7 +209,7 @@ Result<void> LockBook::grant(const std::vector<LockRequest>& requests, const std
 
 Result<std::string> LockBook::owner_of(std::string_view owner_lease) {
   if (leases_.size() >= kMaxLeases) return fail(ErrorCode::would_block, "too many path-lock leases");
-  if (owner_lease.empty()) return new_uuid();
+  if (owner_lease.empty()) return random_uuid();
   const auto at = leases_.find(owner_lease);
   if (at == leases_.end() || at->second.parked) {
     return fail(ErrorCode::invalid_argument, fmt::format("unknown pathlock lease ref '{}'", owner_lease));
@@ -218,9 +219,9 @@ Result<std::string> LockBook::owner_of(std::string_view owner_lease) {
 
 LeaseRef LockBook::open_lease(const std::vector<LockRequest>& requests, const std::string& owner) {
   LeaseRef ref;
-  ref.lease_ref = new_uuid();
+  ref.lease_ref = random_uuid();
   ref.owner_id = owner;
-  ref.ownership_ref = new_uuid();
+  ref.ownership_ref = random_uuid();
   ref.covered = requests;
   for (const LockRequest& request : requests) ref.lock_paths.push_back(request.lock_path);
   leases_[ref.lease_ref] = {owner, ref.ownership_ref, requests, Clock::system().monotonic_ns(), false};
@@ -316,7 +317,7 @@ Error LockBook::give_up(const std::vector<LockRequest>& requests, int64_t waited
 
 Result<LockBook::Hold> LockBook::hold(std::vector<LockRequest> requests, int64_t timeout_ms) {
   // A name in this process is enough, unless others read it.
-  std::string owner = files_ == nullptr ? fmt::format("operation-{}", next_operation_.fetch_add(1)) : new_uuid();
+  std::string owner = files_ == nullptr ? fmt::format("operation-{}", next_operation_.fetch_add(1)) : random_uuid();
   if (auto granted = obtain(requests, owner, timeout_ms); !granted) return std::unexpected(std::move(granted.error()));
   return Hold(this, std::move(owner), std::move(requests));
 }

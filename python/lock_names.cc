@@ -59,20 +59,4 @@ std::string sidecar_lock_path(std::string_view path) {
 
 bool is_lock_file_name(std::string_view name) { return name == kDirectoryLock || name.starts_with(kSidecarPrefix); }
 
-std::string new_uuid() {
-  std::array<unsigned char, 16> bytes{};
-  (void)!getrandom(bytes.data(), bytes.size(), 0);
-  bytes[6] = (bytes[6] & 0x0f) | 0x40;  // version 4
-  bytes[8] = (bytes[8] & 0x3f) | 0x80;  // variant of RFC 4122
-  std::string id;
-  id.reserve(36);
-  constexpr char kDigits[] = "0123456789abcdef";
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) id += '-';
-    id += kDigits[bytes[i] >> 4];
-    id += kDigits[bytes[i] & 0x0f];
-  }
-  return id;
-}
-
 }  // namespace ragfs::python

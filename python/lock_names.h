@@ -14,7 +14,5 @@ std::string directory_lock_path(std::string_view dir);
 std::string sidecar_lock_path(std::string_view path);
 // Whether a name (the last component) is one of these.
 bool is_lock_file_name(std::string_view name);
-// A random UUID, version 4.
-std::string new_uuid();
 
 }  // namespace ragfs::python

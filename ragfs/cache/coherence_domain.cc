@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
 #include "ragfs/base/pause_point.h"
+#include "ragfs/base/random.h"
 #include "ragfs/cache/rules.h"
 #include "ragfs/cache/settler.h"
 
@@ -18,11 +18,6 @@ constexpr uint32_t kVerifyOneIn = 1024;
 // An object that claims to be filled later than now by more than this was written under a wall clock that has since
 // stepped back; how old it is cannot be known, so it counts as expired.
 constexpr int64_t kClockStepSlackNs = 1'000'000'000;
-
-uint64_t random_u64() {
-  std::random_device device;
-  return uint64_t{device()} << 32 | device();
-}
 
 constexpr uint64_t kFirstApart = 2;
 

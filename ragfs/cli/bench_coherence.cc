@@ -1,9 +1,9 @@
 // bench coherence: threads read and mutate through the cache over everything that fails, and each answer is judged.
 #include <fmt/format.h>
 
-#include <random>
 #include <utility>
 
+#include "ragfs/base/random.h"
 #include "ragfs/cli/command_support.h"
 #include "ragfs/cli/commands.h"
 #include "ragfs/cli/progress.h"
@@ -16,11 +16,6 @@ namespace {
 
 constexpr uint64_t kDefaultOperations = 100'000;
 constexpr int64_t kCloseTimeout_ms = 5'000;
-
-uint64_t random_seed() {
-  std::random_device device;
-  return uint64_t{device()} << 32 | device();
-}
 
 // A setting over the engine of the configuration. Its namespace is the run's own: what is stored there is of no use to
 // anybody, and nobody else's objects are met.
@@ -90,7 +85,7 @@ Result<stress::StressReport> run_one(Console& console, const stress::StressSetti
 ExitCode run_bench_coherence(Session& session, const BenchCoherenceOptions& options) {
   constexpr std::string_view kCommand = "bench coherence";
   Console& console = session.console();
-  const uint64_t seed = options.seed.value_or(random_seed());
+  const uint64_t seed = options.seed.value_or(random_u64());
   Result<std::vector<stress::StressSetting>> settings = chosen_settings(session, options, seed);
   if (!settings) return console.report(kCommand, settings.error());
   JsonWriter json;

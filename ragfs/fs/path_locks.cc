@@ -3,21 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
 #include "ragfs/base/hash.h"
+#include "ragfs/base/random.h"
 
 namespace ragfs {
 namespace {
 
 constexpr int64_t kNsPerMs = 1'000'000;
 constexpr int64_t kLeastExpireMs = 1'000;
-
-uint64_t random_seed() {
-  std::random_device device;
-  return uint64_t{device()} << 32 | device();
-}
 
 std::string_view kind_text(PathLockKind kind) { return kind == PathLockKind::subtree ? "tree" : "exact"; }
 
@@ -30,7 +25,7 @@ Result<void> PathLocksConfig::validate() const {
 }
 
 PathLocks::PathLocks(PathLocksConfig config, const Clock& clock)
-    : config_(config), clock_(clock), table_(config.table), seed_(random_seed()) {}
+    : config_(config), clock_(clock), table_(config.table), seed_(random_u64()) {}
 
 bool PathLocks::covers(std::span<const Owned> all, const PathLockRequest& request) {
   return std::ranges::any_of(all, [&](const Owned& owned) {

@@ -7,9 +7,9 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <random>
 
 #include "ragfs/base/hash.h"
+#include "ragfs/base/random.h"
 
 namespace ragfs {
 namespace {
@@ -36,7 +36,7 @@ std::string machine_token() {
 
 }  // namespace
 
-TempNames::TempNames() : machine_(machine_token()), object_(std::random_device{}()) {}
+TempNames::TempNames() : machine_(machine_token()), object_(static_cast<uint32_t>(random_u64())) {}
 
 std::string TempNames::next() {
   return fmt::format("{}{}-{:08x}-{:08x}{:08x}", kPrefix, machine_, static_cast<uint32_t>(::getpid()), object_,

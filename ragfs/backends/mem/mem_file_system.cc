@@ -2,19 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <random>
+#include "ragfs/base/random.h"
 
 namespace ragfs {
 namespace {
 
 std::unexpected<Error> fail_at(ErrorCode code, PathView path) { return fail(code, std::string(path.text())); }
 
-std::string random_identity() {
-  std::random_device random;
-  std::string identity = "mem:";
-  for (int i = 0; i < 4; ++i) identity += fmt::format("{:08x}", random());
-  return identity;
-}
+std::string random_identity() { return fmt::format("mem:{:016x}{:016x}", random_u64(), random_u64()); }
 
 constexpr uint32_t kModeBits = 07777;
 

@@ -1,7 +1,6 @@
 #include "ragfs/backends/queue/queue_file_system.h"
 
 #include <fmt/format.h>
-#include <sys/random.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +8,7 @@
 #include <set>
 
 #include "ragfs/base/clock.h"
+#include "ragfs/base/random.h"
 
 namespace ragfs {
 namespace {
@@ -56,19 +56,6 @@ Target target_of(PathView path) {
 
 std::unexpected<Error> refused(std::string_view what) {
   return fail(ErrorCode::invalid_operation, fmt::format("QueueFS does not support {}", what));
-}
-
-std::string new_id() {
-  std::array<unsigned char, 16> bytes{};
-  (void)!getrandom(bytes.data(), bytes.size(), 0);
-  bytes[6] = (bytes[6] & 0x0f) | 0x40;  // version 4
-  bytes[8] = (bytes[8] & 0x3f) | 0x80;  // variant of RFC 4122
-  std::string id;
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) id += '-';
-    id += fmt::format("{:02x}", bytes[i]);
-  }
-  return id;
 }
 
 nlohmann::ordered_json shown(const QueueMessage& message) {
@@ -202,7 +189,7 @@ Result<WriteResult> QueueFileSystem::write(const Context& /*ctx*/, PathView path
   const std::string_view name = target.control->name;
   Result<void> done;
   if (name == "enqueue") {
-    done = store_->push(target.queue, {new_id(), std::string(data), Clock::system().wall_ns()});
+    done = store_->push(target.queue, {random_uuid(), std::string(data), Clock::system().wall_ns()});
   } else if (name == "clear") {
     done = store_->clear(target.queue);
   } else if (name == "ack") {

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "ragfs/base/pause_point.h"
+#include "ragfs/base/random.h"
 #include "ragfs/cache/rules.h"
 #include "ragfs/cache/settler.h"
 
@@ -18,10 +19,7 @@ constexpr size_t kMostAttempts = 4096;  // remembered, to know a late write of o
 constexpr int64_t kClockSlackNs = 1'000'000'000;
 constexpr uint64_t kApart = 2;
 
-uint64_t random_odd() {
-  std::random_device device;
-  return uint64_t{device()} << 32 | device() | 1;
-}
+uint64_t random_odd() { return random_u64() | 1; }
 
 std::string name_of_process() {
   std::array<char, 256> host{};

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <random>
+
+#include "ragfs/base/random.h"
 
 namespace ragfs {
 
@@ -12,10 +13,7 @@ namespace {
 constexpr size_t kPrefetchAhead = 8;
 constexpr int64_t kLastPatience_ms = 1'000;  // of a destructor, for what nobody has closed
 
-std::string random_incarnation() {
-  std::random_device random;
-  return fmt::format("embedded-{:08x}{:08x}{:08x}", random(), random(), random());
-}
+std::string random_incarnation() { return fmt::format("embedded-{:016x}{:016x}", random_u64(), random_u64()); }
 
 std::string incarnation_of(const SecondTier* second) {
   const std::string of_disks = second == nullptr ? std::string() : second->incarnation();

@@ -2,19 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <random>
-
 #include "ragfs/base/hash.h"
+#include "ragfs/base/random.h"
 
 namespace ragfs::redis {
-namespace {
-
-uint64_t random_u64() {
-  std::random_device device;
-  return uint64_t{device()} << 32 | device();
-}
-
-}  // namespace
 
 bool Incarnation::observe(const std::string& position, const ServerIdentity& identity) {
   {

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <random>
 #include <utility>
 
 #include "ragfs/base/clock.h"
 #include "ragfs/base/hash.h"
+#include "ragfs/base/random.h"
 #include "ragfs/providers/redis/cluster_router.h"
 #include "ragfs/providers/redis/key_slot.h"
 #include "ragfs/providers/redis/resp_command.h"
@@ -114,7 +114,7 @@ RedisProvider::RedisProvider(RedisConfig config, std::shared_ptr<const TlsContex
       executor_(context_, *router_),
       key_base_(base_of(context_.config)),
       capabilities_(capabilities_of(context_.config)),
-      tokens_(uint64_t{std::random_device()()} << 32) {}
+      tokens_(random_u64() & ~uint64_t{0xffffffff}) {}
 
 RedisProvider::~RedisProvider() { router_->close(); }
 

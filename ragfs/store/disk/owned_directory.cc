@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
-#include <random>
 #include <vector>
+
+#include "ragfs/base/random.h"
 
 namespace ragfs {
 namespace {
@@ -15,11 +16,7 @@ constexpr const char* kLockName = "LOCK";
 constexpr const char* kOwnerName = "OWNER";
 constexpr const char* kOwnerTemporary = "OWNER.tmp";
 
-Hash128 random_id() {
-  std::random_device random;
-  const auto word = [&] { return uint64_t{random()} << 32 | random(); };
-  return {word(), word()};
-}
+Hash128 random_id() { return {random_u64(), random_u64()}; }
 
 uint64_t boot_hash() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
