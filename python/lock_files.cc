@@ -167,16 +167,12 @@ Result<std::optional<LockConflict>> LockFiles::look(const Place& place, const st
   return std::optional<LockConflict>();
 }
 
-bool LockFiles::join(const Place& place, const std::string& owner, std::optional<LockToken>& upgrade) {
+std::optional<LockToken> LockFiles::join(const Place& place, const std::string& owner) {
   const MutexLock lock(mutex_);
   const auto at = held_.find(place.file);
-  if (at == held_.end() || at->second.token.owner != owner) return false;
+  if (at == held_.end() || at->second.token.owner != owner) return std::nullopt;
   ++at->second.count;
-  if (place.tree && !at->second.token.tree) {
-    upgrade = at->second.token;
-    at->second.token.tree = true;
-  }
-  return true;
+  return at->second.token;
 }
 
 Result<std::optional<LockConflict>> LockFiles::create(const Place& place, const std::string& owner) {
@@ -184,10 +180,18 @@ Result<std::optional<LockConflict>> LockFiles::create(const Place& place, const 
   const auto holder = holder_of(*table_, place.file);
   if (!holder) return std::unexpected(holder.error());
   LockToken token{owner, Clock::system().wall_ns(), place.tree};
-  std::optional<LockToken> before;
-  if (join(place, owner, before)) {
-    if (before) (void)holder->fs().write(ctx, holder->within(), lock_token_text(token), 0, WriteFlag::create);
-    return std::optional<LockConflict>();
+  if (const auto before = join(place, owner)) {
+    if (!place.tree || before->tree) return std::optional<LockConflict>();
+    const auto widened =
+        holder->fs().compare_and_write(ctx, holder->within(), lock_token_text(*before), lock_token_text(token));
+    if (widened && *widened) {
+      const MutexLock lock(mutex_);
+      held_[place.file].token = token;  // what is held is what the file says: else nobody could remove it
+      return std::optional<LockConflict>();
+    }
+    drop(place.file, owner);
+    if (!widened) return fail(ErrorCode::internal, "lock I/O error: " + widened.error().text());
+    return std::optional(LockConflict{place.file, owner, false});  // refresh() was writing it: look again
   }
   const auto write = [&] {
     return holder->fs().write(ctx, holder->within(), lock_token_text(token), 0, WriteFlag::create_new);

@@ -76,8 +76,8 @@ class LockFiles {
   // Nothing where there is no file, or a file of `owner`, or one that was too old (and is gone now).
   Result<std::optional<LockConflict>> look_at(const std::string& file, const std::string& owner, bool trees_only);
   Result<std::optional<LockConflict>> create(const Place& place, const std::string& owner);
-  // The earlier token of the same owner at the same file, counted once more.
-  bool join(const Place& place, const std::string& owner, std::optional<LockToken>& upgrade);
+  // The earlier token of the same owner at the same file, counted once more. Nothing when there is none.
+  std::optional<LockToken> join(const Place& place, const std::string& owner);
   void drop(const std::string& file, const std::string& owner);
 
   const std::shared_ptr<MountTable> table_;

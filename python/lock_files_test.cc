@@ -128,6 +128,23 @@ TEST_F(LockFilesTest, BookWaitsForAnotherProcess) {
   EXPECT_FALSE(*theirs_.is_locked("/local/f"));
 }
 
+TEST_F(LockFilesTest, ExactTokenThatBecameATreeIsRenewedAndGivenBack) {
+  const LockRequest exact{"/local/d", false, directory_lock_path("/local/d")};
+  const LockRequest tree{"/local/d", true, directory_lock_path("/local/d")};
+  ASSERT_FALSE((*ours_.take({exact}, "us")).has_value());
+  ASSERT_FALSE((*ours_.take({tree}, "us")).has_value());
+  EXPECT_TRUE((*theirs_.take({request("/local/d/f")}, "they")).has_value());
+  const Path file = path(directory_lock_path("/local/d"));
+  const auto before = parse_lock_token(one_->read(Context(), file, 0, 0)->view());
+  EXPECT_TRUE(before->tree);
+  ours_.refresh();
+  EXPECT_GT(parse_lock_token(one_->read(Context(), file, 0, 0)->view())->time_ns, before->time_ns);
+  ours_.give_back({tree}, "us");
+  EXPECT_TRUE(is_there(file.text()));
+  ours_.give_back({exact}, "us");
+  EXPECT_FALSE(is_there(file.text()));
+}
+
 TEST_F(LockFilesTest, LeaseJoinsItsOwnersFile) {
   LockBook book(kExpire_ms, &ours_);
   const LockRequest wanted{"/local/d", false, directory_lock_path("/local/d")};
