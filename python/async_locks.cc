@@ -84,10 +84,6 @@ void AsyncLocks::stop() {
     thread_.detach();  // it belongs to the parent of this process
     return;
   }
-  if (thread_.get_id() == std::this_thread::get_id()) {
-    thread_.detach();  // the last user of the client was this thread itself
-    return;
-  }
   book_->wake();
   thread_.join();
 }
@@ -139,16 +135,17 @@ py::object AsyncLocks::acquire(const std::shared_ptr<BoundClient>& client, std::
   return future;
 }
 
-void AsyncLocks::settle(const std::weak_ptr<BoundClient>& client, Waiter& waiter, Result<LeaseRef> result) {
+// `bound` is the client of `weak`. The thread keeps no reference to it: were it the last, the thread would join itself.
+void AsyncLocks::settle(BoundClient& bound, const std::weak_ptr<BoundClient>& weak, Waiter& waiter,
+                        Result<LeaseRef> result) {
   const py::gil_scoped_acquire gil;
   const auto loop = py::reinterpret_steal<py::object>(waiter.loop);
   const auto future = py::reinterpret_steal<py::object>(waiter.future);
   try {
-    loop.attr("call_soon_threadsafe")(py::cpp_function([client, future, result] { deliver(client, future, result); }));
+    loop.attr("call_soon_threadsafe")(py::cpp_function([weak, future, result] { deliver(weak, future, result); }));
   } catch (py::error_already_set&) {
     // The loop is closed: nobody waits.
-    const auto alive = client.lock();
-    if (result && alive) (void)alive->client->locks().release(result->lease_ref, result->ownership_ref);
+    if (result) (void)bound.client->locks().release(result->lease_ref, result->ownership_ref);
   }
 }
 
@@ -186,7 +183,7 @@ Deadline AsyncLocks::try_all(BoundClient& client) {
     waiters_.splice(waiters_.begin(), waiters);
   }
   size_t next = 0;
-  for (Waiter& waiter : settled) settle(client_, waiter, std::move(results[next++]));
+  for (Waiter& waiter : settled) settle(client, client_, waiter, std::move(results[next++]));
   return earliest;
 }
 

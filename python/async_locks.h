@@ -44,7 +44,8 @@ class AsyncLocks {
   void run(BoundClient& client);
   // Tries each waiter once, in the order of arrival; the earliest deadline of those that go on waiting.
   Deadline try_all(BoundClient& client);
-  static void settle(const std::weak_ptr<BoundClient>& client, Waiter& waiter, Result<LeaseRef> result);
+  static void settle(BoundClient& bound, const std::weak_ptr<BoundClient>& weak, Waiter& waiter,
+                     Result<LeaseRef> result);
 
   Mutex mutex_;
   std::list<Waiter> waiters_ RAGFS_GUARDED_BY(mutex_);
