@@ -38,9 +38,8 @@ py::object stat(BoundClient& self, py::handle path, py::handle ctx) {
   const std::string_view text = text_of(path, "path");
   const Context context = context_of(ctx);
   const auto known = self.client->stat_at_once(context, text);
-  const bool constant = self.client->has_constant_modes(text);
-  if (known) return file_dict(*known, constant);
-  return file_dict(value(unlocked([&] { return self.client->stat(context, text); })), constant);
+  if (known) return file_dict(*known);
+  return file_dict(value(unlocked([&] { return self.client->stat(context, text); })));
 }
 
 py::object read_many(BoundClient& self, py::handle paths, py::handle ctx) {
@@ -129,10 +128,9 @@ py::object list(BoundClient& self, py::handle path, py::handle ctx, py::handle o
   options.sort_by = sort_by_of(sort_by);
   options.descending = descending_of(sort_order);
   const auto entries = value(unlocked([&] { return self.client->list(context, text, options); }));
-  const bool constant = self.client->has_constant_modes(text);
   py::list out(entries.size());
   for (size_t i = 0; i < entries.size(); ++i) {
-    PyList_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i), file_dict(entries[i], constant).release().ptr());
+    PyList_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i), file_dict(entries[i]).release().ptr());
   }
   return out;
 }
@@ -156,7 +154,6 @@ py::object tree(BoundClient& self, py::handle path, py::handle show_hidden, py::
   query.descending = descending_of(sort_order);
   query.directories_only = flag_of(directories_only, "directories_only");
   const auto entries = value(unlocked([&] { return self.client->tree(context, text, query); }));
-  const bool constant = self.client->has_constant_modes(text);
   const py::str path_key("path");
   const py::str rel_key("rel_path");
   const py::str info_key("info");
@@ -166,7 +163,7 @@ py::object tree(BoundClient& self, py::handle path, py::handle show_hidden, py::
     py::dict entry;
     entry[path_key] = text_object(entries[i].path);
     entry[rel_key] = text_object(entries[i].rel_path);
-    entry[info_key] = file_dict(entries[i].info, constant);
+    entry[info_key] = file_dict(entries[i].info);
     entry[extra_key] = py::dict();
     PyList_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i), entry.release().ptr());
   }

@@ -352,11 +352,6 @@ Answer<std::vector<MountStats>> Client::stats(const std::optional<std::string>& 
   return out;
 }
 
-bool Client::has_constant_modes(std::string_view path) const {
-  Place place;
-  return locate(path, Call::other, place).has_value() && !place.mount.file_system->traits().control;
-}
-
 CacheReport Client::cache_report() const { return cache_ == nullptr ? CacheReport() : cache_->report(); }
 
 Answer<void> Client::invalidate(std::string_view path) {

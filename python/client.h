@@ -90,8 +90,6 @@ class Client {
   CacheReport cache_report() const;
   Answer<void> invalidate(std::string_view path);
 
-  // Whether the mount of `path` shows 0644 and 0755 whatever the files' modes are, as the original's localfs.
-  bool has_constant_modes(std::string_view path) const;
   LockBook& locks() { return *locks_; }
   // The lock file that a lock of `path` is known by; its directory is made when the lock is to be taken.
   Answer<LockRequest> lock_request(std::string_view path, bool tree, bool for_taking = true);
@@ -107,6 +105,10 @@ class Client {
     Mount mount;
     std::string_view plugin() const { return mount.file_system->traits().type; }
     PathView within() const { return path.relative_to(mount.path); }
+    // Shows 0644 and 0755 whatever the file's mode is, as the original.
+    void show_mode(FileInfo& info) const {
+      if (!mount.file_system->traits().control) info.mode = info.is_dir() ? kDefaultDirMode : kDefaultFileMode;
+    }
   };
 
   explicit Client(Options options);

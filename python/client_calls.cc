@@ -133,7 +133,9 @@ std::optional<Bytes> Client::read_at_once(const Context& ctx, std::string_view p
 std::optional<FileInfo> Client::stat_at_once(const Context& ctx, std::string_view path) {
   Place place;
   if (!locate_cached(path, Call::stat, place)) return std::nullopt;
-  return place.mount.file_system->stat_at_once(ctx, place.within());
+  std::optional<FileInfo> info = place.mount.file_system->stat_at_once(ctx, place.within());
+  if (info) place.show_mode(*info);
+  return info;
 }
 
 bool Client::locate_cached(std::string_view path, Call call, Place& place) {
@@ -237,7 +239,9 @@ Answer<void> Client::remove(const Context& ctx, std::string_view path, bool recu
 Answer<FileInfo> Client::stat(const Context& ctx, std::string_view path) {
   Place place;
   if (auto located = locate(path, Call::stat, place); !located) return std::unexpected(std::move(located.error()));
-  return answer(place.mount.file_system->stat(ctx, place.within()), place, Call::stat);
+  auto info = place.mount.file_system->stat(ctx, place.within());
+  if (info) place.show_mode(*info);
+  return answer(std::move(info), place, Call::stat);
 }
 
 Answer<void> Client::rename(const Context& ctx, std::string_view from, std::string_view to) {
@@ -306,6 +310,7 @@ Answer<std::vector<FileInfo>> Client::list(const Context& ctx, std::string_view 
     });
   }
   cut(*entries, options.offset, options.limit);
+  for (FileInfo& info : *entries) place.show_mode(info);
   return std::move(*entries);
 }
 
@@ -329,6 +334,7 @@ Answer<std::vector<TreeEntry>> Client::tree(const Context& ctx, std::string_view
   if (query.sort_by != SortBy::none)
     *entries = TreeSorter(std::move(*entries), query.sort_by, query.descending).sorted();
   cut(*entries, query.offset, query.options.node_limit);
+  for (TreeEntry& entry : *entries) place.show_mode(entry.info);
   return std::move(*entries);
 }
 

@@ -246,7 +246,7 @@ py::object bytes_object(std::string_view data) {
   return py::reinterpret_steal<py::object>(made);
 }
 
-py::object file_dict(const FileInfo& info, bool constant_modes) {
+py::object file_dict(const FileInfo& info) {
   static PyObject* const kName = interned("name");
   static PyObject* const kSize = interned("size");
   static PyObject* const kMode = interned("mode");
@@ -258,10 +258,9 @@ py::object file_dict(const FileInfo& info, bool constant_modes) {
     Py_XDECREF(item);
     if (failed != 0) throw py::error_already_set();
   };
-  const uint32_t mode = !constant_modes ? info.mode : info.is_dir() ? kDefaultDirMode : kDefaultFileMode;
   set(kName, PyUnicode_DecodeUTF8(info.name.data(), static_cast<Py_ssize_t>(info.name.size()), "replace"));
   set(kSize, PyLong_FromUnsignedLongLong(info.size));
-  set(kMode, PyLong_FromLong(mode));
+  set(kMode, PyLong_FromLong(info.mode));
   set(kTime, time_text(info.mtime_ns).release().ptr());
   set(kIsDir, PyBool_FromLong(info.is_dir() ? 1 : 0));
   return dict;

@@ -65,7 +65,7 @@ class WriteData {
 };
 
 py::object bytes_object(std::string_view data);
-py::object file_dict(const FileInfo& info, bool constant_modes);
+py::object file_dict(const FileInfo& info);
 py::object lease_dict(const LeaseRef& lease, bool owned);
 // What a lease dict says; the texts of errors name `what`.
 struct LeaseArgument {
