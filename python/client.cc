@@ -1,7 +1,6 @@
 // Start and end of a client, its mounts, and how a caller's path finds its mount.
 #include "python/client.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <pthread.h>
 
@@ -106,10 +105,6 @@ Answer<std::unique_ptr<Client>> Client::open(Options options) {
   const Options& chosen = client->options_;
   if (!chosen.cache_on || chosen.config.cache.provider == "disabled") return client;
   if (chosen.config.cache.provider == "dynamic") {
-    if (::dlopen(chosen.provider_library.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
-      return not_built(fmt::format("cache provider unavailable: failed to load dynamic provider {}: {}",
-                                   chosen.provider_library, ::dlerror()));
-    }
     return not_built("provider libraries are not loaded by this build; name the provider embedded or redis");
   }
   std::vector<std::string> warnings;

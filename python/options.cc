@@ -97,6 +97,12 @@ Answer<void> parse_redis(const Json& redis, CacheConfig& cache) {
       take(redis, "default_ttl_seconds", cache.default_ttl_seconds) &&
       take(redis, "tls_insecure_skip_verify", out.tls_insecure_skip_verify);
   if (!sound) return bad_cache("a field of cache.redis has the wrong type");
+  for (const char* secret : {"password", "sentinel_password"}) {
+    std::string text;
+    if (!take(redis, secret, text)) return bad_cache("a field of cache.redis has the wrong type");
+    if (text.empty()) continue;
+    return bad_cache(fmt::format("cache.redis.{0} is not supported by this build: use {0}_env", secret));
+  }
   cache.operation_timeout_ms = command_timeout_ms;
   return {};
 }
@@ -106,8 +112,8 @@ Answer<void> parse_provider(const Json& section, Options& options) {
   if (!take(section, "provider", provider)) return bad_cache("provider must be a string");
   if (provider == "dynamic") {
     const Json dynamic = section.value("dynamic", Json::object());
-    if (!dynamic.is_object() || !take(dynamic, "library", options.provider_library) ||
-        options.provider_library.empty()) {
+    std::string library;
+    if (!dynamic.is_object() || !take(dynamic, "library", library) || library.empty()) {
       return bad_cache("cache dynamic provider library must not be empty");
     }
   } else if (provider != "redis" && !is_known_provider(provider_name(provider))) {
@@ -161,13 +167,16 @@ Answer<void> parse_pathlock(const Json& section, bool has_cache, Options& option
       return bad_value(fmt::format("unsupported pathlock field: {}", key));
     }
   }
-  if (!take(section, "provider", options.lock_provider)) return bad_value("pathlock.provider must be a string");
-  if (options.lock_provider != "filesystem" && options.lock_provider != "memory" && options.lock_provider != "cache") {
-    return bad_value(
-        fmt::format("unsupported pathlock.provider: {}; expected filesystem, memory, or cache", options.lock_provider));
+  std::string provider = "filesystem";
+  if (!take(section, "provider", provider)) return bad_value("pathlock.provider must be a string");
+  if (provider == "cache") {
+    if (!has_cache) return bad_value("top-level cache config is required for cache-backed PathLock");
+    // Who shares the cache's server relies on locks that others see.
+    return bad_value("pathlock.provider cache is not supported by this build; use filesystem with \"shared\": true");
   }
-  if (options.lock_provider == "cache" && !has_cache) {
-    return bad_value("top-level cache config is required for cache-backed PathLock");
+  if (provider != "filesystem" && provider != "memory") {
+    return bad_value(
+        fmt::format("unsupported pathlock.provider: {}; expected filesystem, memory, or cache", provider));
   }
   const auto number = [&](const char* key, double& into) {
     const auto at = section.find(key);
@@ -192,6 +201,11 @@ Answer<void> parse_pathlock(const Json& section, bool has_cache, Options& option
   return {};
 }
 
+// Never plain bytes where a caller asked for encrypted ones.
+std::unexpected<Raised> no_encryption() {
+  return raise("RuntimeError", "encryption is not supported by this build: remove the section, or use the original");
+}
+
 Answer<void> parse_encryption(const Json& section) {
   if (!section.is_object() || !section.contains("root_key")) return bad_value("encryption.root_key required");
   const Json& key = section["root_key"];
@@ -199,8 +213,7 @@ Answer<void> parse_encryption(const Json& section) {
   if (!section.contains("provider_type") || !section["provider_type"].is_number_integer()) {
     return bad_value("encryption.provider_type required");
   }
-  // Never plain bytes where a caller asked for encrypted ones.
-  return raise("RuntimeError", "encryption is not supported by this build: remove the section, or use the original");
+  return no_encryption();
 }
 
 Answer<void> parse_git(const Json& section, Options& options) {
@@ -228,6 +241,7 @@ Answer<void> parse_file(const std::string& path, const Json& config, Options& op
   if (!file.is_object()) {
     return raise("RuntimeError", fmt::format("Invalid {} config: failed to parse OpenViking config {}", what, path));
   }
+  if (file.value("/encryption/enabled"_json_pointer, Json()) == Json(true)) return no_encryption();
   const Json agfs = file.value("/storage/agfs"_json_pointer, Json::object());
   if (agfs.contains("cache")) {
     return bad_cache(
@@ -257,6 +271,8 @@ Answer<void> parse_own_file(Options& options) {
   own->cache.name_space = options.config.cache.name_space;
   options.config = std::move(*own);
   options.cache_on = options.config.cache.enabled;
+  // Processes that write the same files need locks that the others see; OpenViking's models have no key for it.
+  options.locks_shared = options.locks_shared || options.config.cache.shared;
   return {};
 }
 
@@ -267,8 +283,8 @@ Answer<Options> parse_options(const std::string& config_path, const Json& config
   const bool given = config.is_object();
   if (given || !config_path.empty()) {
     if (!given || !config.contains("service_name")) return bad_value("service_name is required");
-    options.service_name = config["service_name"].get<std::string>();
-    options.config.cache.name_space = options.service_name.empty() ? "openviking-server" : options.service_name;
+    const auto service_name = config["service_name"].get<std::string>();
+    options.config.cache.name_space = service_name.empty() ? "openviking-server" : service_name;
   }
   const Json sections = given ? config : Json::object();
   if (!config_path.empty()) {

@@ -16,16 +16,12 @@
 namespace ragfs::python {
 
 struct Options {
-  std::string service_name;
   bool cache_on = false;
-  Config config;                 // its cache section is what counts
-  std::string provider_library;  // provider `dynamic`: the shared library
-  std::string lock_provider = "filesystem";
+  Config config;                           // its cache section is what counts
   double lock_expire_secs = 30.0;          // a lease that is not refreshed for twice as long is taken back
   double lock_timeout_secs = 0.0;          // how long an operation waits for its lock
   bool locks_shared = false;               // keep lock files, for other processes that work on the same tree
   std::optional<std::string> git_backend;  // what health() says
-  bool git_enabled = false;
 };
 
 // `config` is null when none was given; "" = no path. Errors: ValueError, RuntimeError, TypeError in the original's

@@ -103,6 +103,9 @@ Result<std::shared_ptr<FileSystem>> open_plugin(const std::string& type, const J
     if (parameters.contains(flag) && !parameters[flag].is_boolean()) {
       return fail(ErrorCode::config, fmt::format("'{}' must be a boolean, got {}", flag, kind_of(parameters[flag])));
     }
+    if (parameters.value(flag, false)) {
+      return fail(ErrorCode::config, fmt::format("'{}': encryption is not supported by this build", flag));
+    }
   }
   for (const Plugin& plugin : kPlugins) {
     if (type == plugin.name) return plugin.open(parameters);

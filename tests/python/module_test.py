@@ -101,23 +101,69 @@ def hits_are_counted_once_and_never_stale(t):
     run_script(t, "hits.py", config=EMBEDDED)
 
 
-ENCRYPTED = """
+# What is given here must not be left out: plain bytes would be stored, or locks that nobody else sees be taken.
+REFUSED = """
+import json, os, sys
 import oracle
 oracle.stand_in_for_openviking()
 import ragfs_python
-try:
-    ragfs_python.RAGFSBindingClient(config={"service_name": "s",
-                                            "encryption": {"root_key": b"x" * 32, "provider_type": 0}})
-    print("accepted")
-except RuntimeError as error:
-    print("refused" if "not supported" in str(error) else error)
+root = sys.argv[1]
+redis = {"enabled": True, "provider": "redis", "redis": {}}
+sections = {
+    "encryption": {"encryption": {"root_key": b"x" * 32, "provider_type": 0}},
+    "pathlock.provider cache": {"cache": redis, "pathlock": {"provider": "cache"}},
+    "cache.redis.password": {"cache": {**redis, "redis": {"password": "p"}}},
+    "cache.redis.sentinel_password": {"cache": {**redis, "redis": {"sentinel_password": "p"}}},
+    "provider libraries": {"cache": {"enabled": True, "provider": "dynamic", "dynamic": {"library": "/x.so"}}},
+}
+def refused(call, what):
+    try:
+        call()
+    except Exception as error:
+        assert what in str(error) and ("not supported" in str(error) or "not loaded" in str(error)), error
+        return
+    sys.exit(f"{what}: accepted")
+for what, section in sections.items():
+    refused(lambda: ragfs_python.RAGFSBindingClient(config={"service_name": "s", **section}), what)
+with open(f"{root}/ov.conf", "w") as file:
+    json.dump({"encryption": {"enabled": True}}, file)
+refused(lambda: ragfs_python.RAGFSBindingClient(f"{root}/ov.conf", config={"service_name": "s"}), "encryption")
+client = ragfs_python.RAGFSBindingClient(config={"service_name": "s"})
+for flag in ("server_encryption_enabled", "primary_encryption_enabled"):
+    refused(lambda: client.mount("localfs", "/l", {"local_dir": root, flag: True}), flag)
+assert client.mounts() == []
+print("done")
 """
 
 
-@check("python.encryption_is_refused_rather_than_left_out")
-def encryption_is_refused_rather_than_left_out(t):
-    done = run_python(["-c", ENCRYPTED])
-    t.equal(done.stdout.strip(), "refused", done.stderr[-2000:])
+@check("python.settings_that_protect_data_are_refused_rather_than_left_out")
+def settings_that_protect_data_are_refused_rather_than_left_out(t):
+    with tempfile.TemporaryDirectory() as root:
+        done = run_python(["-c", REFUSED, root])
+    t.equal((done.returncode, done.stdout.strip()), (0, "done"), done.stderr[-2000:])
+
+
+SHARED_LOCKS = """
+import os, sys
+import oracle
+oracle.stand_in_for_openviking()
+import ragfs_python
+client = ragfs_python.RAGFSBindingClient(config={"service_name": "s"})
+client.mount("localfs", "/local", {"local_dir": sys.argv[1]})
+lease = client.pathlock_acquire_exact({}, "/local/f")
+print([name for name in os.listdir(sys.argv[1]) if "ovlock" in name] != [])
+client.pathlock_release({}, lease)
+"""
+
+
+@check("python.shared_cache_of_our_own_file_shares_the_locks_too")
+def shared_cache_of_our_own_file_shares_the_locks_too(t):
+    for more, wanted in (("", "False"), ("      shared: true\n", "True")):
+        with tempfile.TemporaryDirectory() as work:
+            Path(work, "root").mkdir()
+            Path(work, "ragfs.yaml").write_text(EMBEDDED + more)
+            done = run_python(["-c", SHARED_LOCKS, f"{work}/root"], RAGFS_CONFIG=f"{work}/ragfs.yaml")
+        t.equal(done.stdout.strip(), wanted, f"lock files: {done.stderr[-2000:]}")
 
 
 if __name__ == "__main__":
