@@ -183,14 +183,19 @@ py::object glob(BoundClient& self, py::handle path, py::handle pattern, py::hand
   options.token = given.value_or("");
   const auto page =
       value(unlocked([&] { return self.client->glob(context, text, wanted, options, given.has_value()); }));
-  py::list entries;
-  for (const GlobEntry& entry : page.entries) {
+  const py::str path_key("path");
+  const py::str rel_key("rel_path");
+  const py::str name_key("name");
+  const py::str is_dir_key("is_dir");
+  py::list entries(page.entries.size());
+  for (size_t i = 0; i < page.entries.size(); ++i) {
+    const GlobEntry& entry = page.entries[i];
     py::dict item;
-    item["path"] = text_object(entry.path);
-    item["rel_path"] = text_object(entry.rel_path);
-    item["name"] = text_object(entry.name);
-    item["is_dir"] = entry.is_dir;
-    entries.append(std::move(item));
+    item[path_key] = text_object(entry.path);
+    item[rel_key] = text_object(entry.rel_path);
+    item[name_key] = text_object(entry.name);
+    item[is_dir_key] = entry.is_dir;
+    PyList_SET_ITEM(entries.ptr(), static_cast<Py_ssize_t>(i), item.release().ptr());
   }
   py::dict out;
   out["entries"] = entries;

@@ -175,8 +175,7 @@ Answer<void> parse_pathlock(const Json& section, bool has_cache, Options& option
     return bad_value("pathlock.provider cache is not supported by this build; use filesystem with \"shared\": true");
   }
   if (provider != "filesystem" && provider != "memory") {
-    return bad_value(
-        fmt::format("unsupported pathlock.provider: {}; expected filesystem, memory, or cache", provider));
+    return bad_value(fmt::format("unsupported pathlock.provider: {}; expected filesystem, memory, or cache", provider));
   }
   const auto number = [&](const char* key, double& into) {
     const auto at = section.find(key);

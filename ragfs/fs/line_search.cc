@@ -1,6 +1,7 @@
 #include "ragfs/fs/line_search.h"
 
 #include <re2/re2.h>
+#include <string.h>
 
 #include <algorithm>
 #include <cstring>
@@ -12,9 +13,17 @@ constexpr size_t kBinaryProbeBytes = size_t{64} << 10;
 constexpr size_t kMaxPatternBytes = size_t{64} << 10;
 constexpr int64_t kMaxRegexBytes = int64_t{32} << 20;
 
+// The pattern itself when it is plain text. Bytes that are no UTF-8 are searched as U+FFFD, which is not in the file.
+std::string literal_of(std::string_view pattern, bool case_insensitive) {
+  const bool plain = !case_insensitive && pattern.find_first_of("\\.+*?()|[]{}^$\n") == std::string_view::npos &&
+                     pattern.find("\xEF\xBF\xBD") == std::string_view::npos;
+  return std::string(plain ? pattern : std::string_view{});
+}
+
 }  // namespace
 
-LinePattern::LinePattern(std::unique_ptr<re2::RE2> regex) : regex_(std::move(regex)) {}
+LinePattern::LinePattern(std::unique_ptr<re2::RE2> regex, std::string literal)
+    : regex_(std::move(regex)), literal_(std::move(literal)) {}
 LinePattern::LinePattern(LinePattern&&) noexcept = default;
 LinePattern& LinePattern::operator=(LinePattern&&) noexcept = default;
 LinePattern::~LinePattern() = default;
@@ -29,7 +38,7 @@ Result<LinePattern> LinePattern::compile(std::string_view pattern, bool case_ins
   options.set_max_mem(kMaxRegexBytes);
   auto regex = std::make_unique<re2::RE2>(re2::StringPiece(pattern.data(), pattern.size()), options);
   if (!regex->ok()) return fail(ErrorCode::invalid_operation, "Invalid regex pattern: " + regex->error());
-  return LinePattern(std::move(regex));
+  return LinePattern(std::move(regex), literal_of(pattern, case_insensitive));
 }
 
 bool LinePattern::matches(std::string_view line) const {
@@ -78,6 +87,7 @@ bool LineSearch::feed_text(std::string_view text) {
     text = text.substr(0, nul);
   }
   while (!text.empty() && !ended_) {
+    skip_lines(text);
     const size_t newline = text.find('\n');
     const std::string_view piece = text.substr(0, newline);
     const size_t room = kMaxLineBytes - partial_.size();
@@ -97,6 +107,19 @@ bool LineSearch::feed_text(std::string_view text) {
   }
   ended_ = ended_ || binary_;
   return !ended_;
+}
+
+// One look at all of the text costs less than a look at each line, and most files hold no match.
+void LineSearch::skip_lines(std::string_view& text) {
+  const std::string_view literal = pattern_.literal();
+  if (literal.empty() || !partial_.empty() || !pending_.empty() || options_.before_context > 0) return;
+  const void* at = ::memmem(text.data(), text.size(), literal.data(), literal.size());
+  const size_t candidate =
+      at == nullptr ? text.size() : static_cast<size_t>(static_cast<const char*>(at) - text.data());
+  const size_t newline = text.substr(0, candidate).rfind('\n');
+  if (newline == std::string_view::npos) return;
+  line_number_ += static_cast<uint64_t>(std::ranges::count(text.substr(0, newline + 1), '\n'));
+  text.remove_prefix(newline + 1);
 }
 
 void LineSearch::finish() {

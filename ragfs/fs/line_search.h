@@ -35,10 +35,13 @@ class LinePattern {
   ~LinePattern();
   // `line` must be valid UTF-8.
   bool matches(std::string_view line) const;
+  // What every matching line holds as it stands in the file; "" = unknown.
+  std::string_view literal() const { return literal_; }
 
  private:
-  explicit LinePattern(std::unique_ptr<re2::RE2> regex);
+  LinePattern(std::unique_ptr<re2::RE2> regex, std::string literal);
   std::unique_ptr<re2::RE2> regex_;
+  std::string literal_;
 };
 
 struct LineSearchOptions {
@@ -66,6 +69,8 @@ class LineSearch {
  private:
   bool begin(std::string_view& bytes);
   bool feed_text(std::string_view text);
+  // Passes by the lines that cannot match.
+  void skip_lines(std::string_view& text);
   void line(std::string_view raw);
   void give_complete(bool all);
   bool wanted() const { return !stopped_ && (found_ < most_ || !pending_.empty()); }
