@@ -315,7 +315,7 @@ Answer<LockRequest> Client::lock_request(std::string_view path, bool tree, bool 
       !located && located.error().type != "AGFSMountPointNotFoundError") {
     return std::unexpected(located.error());
   }
-  bool is_dir = false;
+  bool is_dir = tree;
   if (place.mount.file_system != nullptr) {
     const auto info = place.mount.file_system->stat(Context(), place.within());
     is_dir = info ? info->is_dir() : tree;

@@ -105,9 +105,9 @@ class Client {
     Mount mount;
     std::string_view plugin() const { return mount.file_system->traits().type; }
     PathView within() const { return path.relative_to(mount.path); }
-    // Shows 0644 and 0755 whatever the file's mode is, as the original.
+    // Shows 0644 and 0755 whatever the file's mode is, as the original's localfs.
     void show_mode(FileInfo& info) const {
-      if (!mount.file_system->traits().control) info.mode = info.is_dir() ? kDefaultDirMode : kDefaultFileMode;
+      if (plugin() == "localfs") info.mode = info.is_dir() ? kDefaultDirMode : kDefaultFileMode;
     }
   };
 
