@@ -168,12 +168,13 @@ void LockBook::remove(const std::vector<LockRequest>& requests, std::string_view
 
 int64_t LockBook::take_back_expired() {
   const int64_t now_ns = Clock::system().monotonic_ns();
+  if (now_ns < next_expiry_ns_) return next_expiry_ns_;
   const int64_t lives_ns = 2 * expire_ms_ * kNsPerMs;
   int64_t next_ns = now_ns + lives_ns;
   for (auto at = leases_.begin(); at != leases_.end();) {
     const int64_t ends_ns = at->second.refreshed_ns + lives_ns;
-    if (ends_ns > now_ns) {
-      next_ns = std::min(next_ns, ends_ns);
+    if (ends_ns > now_ns || at->second.ending) {  // who ends it takes it away
+      if (!at->second.ending) next_ns = std::min(next_ns, ends_ns);
       ++at;
       continue;
     }
@@ -182,6 +183,7 @@ int64_t LockBook::take_back_expired() {
     ++counts_.stale_removed;
     at = leases_.erase(at);
   }
+  next_expiry_ns_ = next_ns;
   return next_ns;
 }
 
@@ -211,7 +213,7 @@ Result<std::string> LockBook::owner_of(std::string_view owner_lease) {
   if (leases_.size() >= kMaxLeases) return fail(ErrorCode::would_block, "too many path-lock leases");
   if (owner_lease.empty()) return random_uuid();
   const auto at = leases_.find(owner_lease);
-  if (at == leases_.end() || at->second.parked) {
+  if (at == leases_.end() || at->second.parked || at->second.ending) {
     return fail(ErrorCode::invalid_argument, fmt::format("unknown pathlock lease ref '{}'", owner_lease));
   }
   return at->second.owner_id;
@@ -224,7 +226,9 @@ LeaseRef LockBook::open_lease(const std::vector<LockRequest>& requests, const st
   ref.ownership_ref = random_uuid();
   ref.covered = requests;
   for (const LockRequest& request : requests) ref.lock_paths.push_back(request.lock_path);
-  leases_[ref.lease_ref] = {owner, ref.ownership_ref, requests, Clock::system().monotonic_ns(), false};
+  const int64_t now_ns = Clock::system().monotonic_ns();
+  leases_[ref.lease_ref] = {owner, ref.ownership_ref, requests, now_ns, false};
+  next_expiry_ns_ = std::min(next_expiry_ns_, now_ns + 2 * expire_ms_ * kNsPerMs);
   return ref;
 }
 

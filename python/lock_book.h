@@ -153,7 +153,7 @@ class LockBook {
   // Waits until `requests` are granted to `owner` and adds them.
   Result<void> grant(const std::vector<LockRequest>& requests, const std::string& owner, int64_t timeout_ms)
       RAGFS_REQUIRES(mutex_);
-  // When the next lease would expire.
+  // When the next lease may expire. Looks at the leases only when one may have.
   int64_t take_back_expired() RAGFS_REQUIRES(mutex_);
   Result<std::string> owner_of(std::string_view owner_lease) RAGFS_REQUIRES(mutex_);
   LeaseRef open_lease(const std::vector<LockRequest>& requests, const std::string& owner) RAGFS_REQUIRES(mutex_);
@@ -174,6 +174,7 @@ class LockBook {
   uint64_t changes_ RAGFS_GUARDED_BY(mutex_) = 0;
   std::map<std::string, std::vector<Entry>, std::less<>> held_ RAGFS_GUARDED_BY(mutex_);  // by path
   std::unordered_map<std::string, Lease, TextHash, std::equal_to<>> leases_ RAGFS_GUARDED_BY(mutex_);
+  int64_t next_expiry_ns_ RAGFS_GUARDED_BY(mutex_) = INT64_MAX;  // no lease expires earlier
   std::vector<Gone> gone_ RAGFS_GUARDED_BY(mutex_);
   std::deque<std::string> adopted_ RAGFS_GUARDED_BY(mutex_);  // owners whose parked lease was taken, the newest
   std::deque<LockConflict> conflicts_ RAGFS_GUARDED_BY(mutex_);

@@ -145,6 +145,18 @@ TEST_F(LockFilesTest, ExactTokenThatBecameATreeIsRenewedAndGivenBack) {
   EXPECT_FALSE(is_there(file.text()));
 }
 
+TEST(LockBook, EachLeaseThatIsNotRefreshedIsTakenBack) {
+  LockBook book(1);
+  constexpr int64_t kLongEnough_ms = 60'000;
+  for (uint64_t round = 0; round < 3; ++round) {
+    for (const char* file : {"/a", "/b", "/c"}) {
+      ASSERT_TRUE(book.acquire({{file, false, sidecar_lock_path(file)}}, kLongEnough_ms, "").has_value());
+    }
+  }
+  EXPECT_GE(book.report().stale_removed, 6U);
+  EXPECT_LE(book.report().active, 3U);
+}
+
 TEST_F(LockFilesTest, LeaseJoinsItsOwnersFile) {
   LockBook book(kExpire_ms, &ours_);
   const LockRequest wanted{"/local/d", false, directory_lock_path("/local/d")};
