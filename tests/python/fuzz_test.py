@@ -30,8 +30,9 @@ EMBEDDED = "storage:\n  agfs:\n    cache:\n      enabled: true\n      provider: 
 
 def run(module: Path, work: str, seed: int, **more: str) -> subprocess.Popen:
     env = {**os.environ, "PYTHONPATH": f"{module}:{HERE}", **more}
-    return subprocess.Popen([PYTHON, str(HERE / "fuzz_worker.py"), work, str(seed), str(CALLS)], env=env,
-                            stdout=open(f"{work}.out", "w"), stderr=open(f"{work}.err", "w"))
+    with open(f"{work}.out", "w") as out, open(f"{work}.err", "w") as errors:
+        return subprocess.Popen([PYTHON, str(HERE / "fuzz_worker.py"), work, str(seed), str(CALLS)], env=env,
+                                stdout=out, stderr=errors)
 
 
 def answers(work: str) -> list[dict]:
