@@ -26,6 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   decode(bytes);
   // With the right checksum, so that what is behind it is reached: "RGFP", "RGFM", "RGFW".
-  for (const uint32_t magic : {0x50464752U, 0x4d464752U, 0x57464752U}) decode(ragfs::seal_record(magic, 1, bytes));
+  for (const uint32_t magic : {0x50464752U, 0x57464752U}) decode(ragfs::seal_record(magic, 1, bytes));
+  decode(ragfs::seal_record(0x4d464752U, ragfs::kCleanMarkerVersion, bytes));
   return 0;
 }

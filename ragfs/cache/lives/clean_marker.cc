@@ -9,7 +9,6 @@ namespace ragfs {
 namespace {
 
 constexpr uint32_t kMagic = 0x4d464752;  // "RGFM"
-constexpr uint8_t kVersion = 1;
 constexpr size_t kTermBytes = 16;
 constexpr size_t kLeastRecordBytes = 26;
 
@@ -65,13 +64,13 @@ std::optional<std::string> encode_clean_marker(const CleanMarker& marker) {
     body.number(identity.term);
   }
   if (!write_records(body, marker.state.paths) || !write_records(body, marker.state.subtrees)) return std::nullopt;
-  std::string text = seal_record(kMagic, kVersion, std::move(body).take());
+  std::string text = seal_record(kMagic, kCleanMarkerVersion, std::move(body).take());
   if (text.size() > kMaxMarkerBytes) return std::nullopt;
   return text;
 }
 
 std::optional<CleanMarker> decode_clean_marker(std::string_view text) {
-  const std::optional<std::string_view> opened = open_record(kMagic, kVersion, text);
+  const std::optional<std::string_view> opened = open_record(kMagic, kCleanMarkerVersion, text);
   if (!opened || text.size() > kMaxMarkerBytes) return std::nullopt;
   FieldReader body(*opened);
   CleanMarker marker;

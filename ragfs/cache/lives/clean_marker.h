@@ -17,6 +17,8 @@
 namespace ragfs {
 
 inline constexpr size_t kMaxMarkerBytes = 1 << 20;
+// To be raised whenever a field, or the way PathTrail makes the ids of records, changes.
+inline constexpr uint8_t kCleanMarkerVersion = 2;
 
 struct CleanMarker {
   uint64_t life = 0;

@@ -52,6 +52,17 @@ TEST(CleanMarker, ReadsWhatWasWrittenAndNothingElse) {
   expect_damage_is_noticed(*text, decode_clean_marker);
 }
 
+// Its records are named by path ids, which version 1 made in another way: they would refuse nothing.
+TEST(CleanMarker, OfAnotherVersionIsNothing) {
+  const std::string text = *encode_clean_marker(full_marker());
+  const std::optional<std::string_view> body = open_record(0x4d464752, kCleanMarkerVersion, text);
+  ASSERT_TRUE(body);
+  EXPECT_TRUE(decode_clean_marker(seal_record(0x4d464752, kCleanMarkerVersion, *body)));
+  for (const uint8_t other : {uint8_t{1}, uint8_t{kCleanMarkerVersion + 1}}) {
+    EXPECT_FALSE(decode_clean_marker(seal_record(0x4d464752, other, *body))) << int{other};
+  }
+}
+
 TEST(CleanMarker, IsNamedByItsLife) { EXPECT_EQ(clean_marker_key("ns", 0xab).text(), "clean:ns:00000000000000ab"); }
 
 TEST(CleanMarker, IsNotMadeOverOneMebibyte) {
@@ -68,7 +79,7 @@ TEST(CleanMarker, ACountThatTheBytesCannotHoldIsRefusedBeforeMemoryIsTaken) {
   body.text("run");
   for (int i = 0; i < 4; ++i) body.number(uint64_t{1});
   body.number(UINT32_MAX);
-  EXPECT_FALSE(decode_clean_marker(seal_record(0x4d464752, 1, std::move(body).take())));
+  EXPECT_FALSE(decode_clean_marker(seal_record(0x4d464752, kCleanMarkerVersion, std::move(body).take())));
 }
 
 TEST(WitnessRecord, ReadsWhatWasWrittenAndNothingElse) {
