@@ -222,7 +222,6 @@ DomainStart Life::join_at_start() {
     if (!read) {
       const std::optional<EpochPointer> pointer = read_pointer(read);
       if (!read) continue;
-      incarnation_ = provider_->incarnation();
       seen_at_start_ = pointer ? pointer->life : 0;
       incarnation_ = provider_->incarnation();  // of the connection that answered; a look before it may have had none
       marker = find_marker(pointer, incarnation_);
@@ -303,7 +302,12 @@ void Life::join() {
   }
   if (auto claimed = claim(epoch, incarnation); !claimed) return say_why(claimed.error().text());
   RAGFS_PAUSE_POINT("life.before_begin_epoch");
-  if (domain_->begin_epoch(epoch, leaves, incarnation)) set_stage(LifeStage::joined);
+  if (!domain_->begin_epoch(epoch, leaves, incarnation)) return;
+  RAGFS_PAUSE_POINT("life.after_begin_epoch");
+  MutexLock lock(mutex_);
+  // Left again already: next_epoch(), which found this life apart still, waits for another join.
+  report_.stage = domain_->apart() ? LifeStage::apart : LifeStage::joined;
+  changed_.notify_all();
 }
 
 bool Life::is_foreign(const EpochPointer& pointer) const {
@@ -404,10 +408,11 @@ std::unexpected<Error> held_by(std::string_view holder) {
 Result<void> Life::take_lock(uint64_t identity_hash, LockKind kind) {
   Result<IdentityLock> got = lock_identity(directory_, identity_hash, kind, writer_);
   if (!got) return std::unexpected(std::move(got.error()));
-  for (std::atomic<int>& fd : lock_fds_) {
-    int none = 0;
-    if (fd.compare_exchange_strong(none, got->fd())) break;
+  const auto place = std::ranges::find(lock_fds_, 0, [](const std::atomic<int>& fd) { return fd.load(); });
+  if (place == lock_fds_.end()) {
+    return fail(ErrorCode::would_block, fmt::format("{} backends are locked by this process already", kMostLocks));
   }
+  place->store(got->fd());
   MutexLock lock(mutex_);
   locks_.emplace(identity_hash, *std::move(got));
   return {};
@@ -494,7 +499,11 @@ Result<bool> Life::close(Deadline deadline) {
   if (joined && quiet) written = write_marker(deadline);
   domain_->leave_epoch();
   set_stage(LifeStage::closed);
-  give_locks_back();
+  // Who was admitted since the gate was closed asks for the lock once more, and moves the witness: others may have come
+  // and gone by then. While a mutation runs the locks are kept, until this life is destroyed.
+  if (rule_enabled(Rule::kMarkerPromise)) witness_moved_ = false;
+  domain_->gate().close();
+  if (domain_->gate().wait_until_empty(Deadline::in_ms(0))) give_locks_back();
   return written;
 }
 
@@ -532,6 +541,9 @@ LifeReport Life::report() const {
   return report_;
 }
 
-uint64_t Life::life() const { return claimed_life_; }
+uint64_t Life::life() {
+  const Turn turn(*this);
+  return claimed_life_;
+}
 
 }  // namespace ragfs

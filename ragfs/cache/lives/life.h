@@ -101,7 +101,8 @@ class Life final : public EpochKeeper {
   Result<bool> close(Deadline deadline);
 
   LifeReport report() const;
-  uint64_t life() const;
+  // The life that the pointer names since the last claim; 0 while that is in doubt. For tests.
+  uint64_t life();
   // Ends the thread, and nothing else: before the domain goes without a close().
   void stop_thread();
   // One round of what the thread does: joins, or looks at the pointer. For tests, which need not wait then.
@@ -119,7 +120,8 @@ class Life final : public EpochKeeper {
   bool is_foreign(const EpochPointer& pointer) const;
   void leave(const EpochPointer& pointer);
   Result<void> move_witness(uint64_t life);
-  // Errors: lock_conflict, whose message is the holder; those of the system.
+  // Under a turn, or before start(). Errors: lock_conflict, whose message is the holder; would_block past kMostLocks;
+  // those of the system.
   Result<void> take_lock(uint64_t identity_hash, LockKind kind);
   Result<void> lock_for_mutations(uint64_t identity_hash);
   void give_locks_back();
@@ -153,7 +155,8 @@ class Life final : public EpochKeeper {
 
   std::atomic<bool> refused_{false};  // another process holds a backend of this one, so it may not claim the pointer
   std::atomic<bool> in_child_{false};
-  std::array<std::atomic<int>, 64> lock_fds_{};  // for the child; negative or 0 = none
+  static constexpr size_t kMostLocks = 512;
+  std::array<std::atomic<int>, kMostLocks> lock_fds_{};  // for the child; 0 = none
 
   mutable Mutex mutex_;
   CondVar changed_;
