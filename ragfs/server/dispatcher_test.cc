@@ -4,30 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <memory>
-
-#include "ragfs/config/instance.h"
+#include "ragfs/server/dispatcher_fixture.h"
 #include "ragfs/server/reply.h"
 
 namespace ragfs::server {
 namespace {
 
-class AtOnce : public testing::Test {
+class AtOnce : public DispatcherFixture {
  protected:
-  AtOnce() {
-    MountConfig mount;
-    mount.path = "/m";
-    mount.type = "memfs";
-    Config config;
-    config.mounts = {mount};
-    auto opened = Instance::open(config);
-    if (!opened) ADD_FAILURE() << opened.error().text();
-    instance_ = std::move(*opened);
-    ServerConfig server;
-    server.worker_threads = 1;
-    services_ = std::make_unique<Services>(*instance_, server, "1.2.3");
-    dispatcher_ = std::make_unique<Dispatcher>(*services_, TokenSet(), true);
-  }
+  AtOnce() : DispatcherFixture("/m") {}
 
   void write(std::string_view path, std::string_view data) {
     ASSERT_TRUE(instance_->fs().write(Context(), *Path::parse(path), data, 0, WriteFlag::create));
@@ -45,9 +30,6 @@ class AtOnce : public testing::Test {
   }
   HttpResponse later() { return dispatcher_->handle(admission_, request_); }
 
-  std::unique_ptr<Instance> instance_;
-  std::unique_ptr<Services> services_;
-  std::unique_ptr<Dispatcher> dispatcher_;
   HttpRequest request_;
   Admission admission_;
 };

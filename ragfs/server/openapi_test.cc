@@ -3,12 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "ragfs/config/instance.h"
-#include "ragfs/server/dispatcher.h"
+#include "ragfs/server/dispatcher_fixture.h"
 
 namespace ragfs::server {
 namespace {
@@ -17,29 +15,12 @@ using testing::ElementsAreArray;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class OpenApi : public testing::Test {
+class OpenApi : public DispatcherFixture {
  protected:
-  OpenApi() {
-    MountConfig mount;
-    mount.path = "/";
-    mount.type = "memfs";
-    Config config;
-    config.mounts = {mount};
-    auto opened = Instance::open(config);
-    if (!opened) ADD_FAILURE() << opened.error().text();
-    instance_ = std::move(*opened);
-    ServerConfig server;
-    server.worker_threads = 1;
-    services_ = std::make_unique<Services>(*instance_, server, "1.2.3");
-    dispatcher_ = std::make_unique<Dispatcher>(*services_, TokenSet(), true);
-  }
+  OpenApi() : DispatcherFixture("/") {}
 
   const Router& router() const { return dispatcher_->router(); }
   Json document(bool with_tokens = false) const { return openapi_document(router(), "1.2.3", with_tokens); }
-
-  std::unique_ptr<Instance> instance_;
-  std::unique_ptr<Services> services_;
-  std::unique_ptr<Dispatcher> dispatcher_;
 };
 
 std::string upper(std::string text) {
