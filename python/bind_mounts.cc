@@ -216,12 +216,15 @@ py::object cache_stats(BoundClient& self) {
   py::dict counters;
   for (const auto& [name, count] : report.counters) counters[name.c_str()] = count;
   py::dict provider;
-  for (const ProviderMetric& metric : report.provider_metrics) provider[metric.name.c_str()] = metric.value;
+  for (const ProviderMetric& metric : report.provider_metrics) provider[metric.full_name().c_str()] = metric.value;
   py::dict out;
   out["configured"] = report.configured;
   out["on"] = report.on;
   out["provider"] = report.provider;
   out["state"] = report.state;
+  out["life"] = report.life;
+  out["life_why"] = report.life_why;
+  out["warm"] = report.warm;
   out["hits"] = report.hits;
   out["misses"] = report.misses;
   out["counters"] = counters;
