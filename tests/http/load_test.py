@@ -18,10 +18,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from testing.checks import check, main  # noqa: E402
-from served import Server, read_all, wait_until  # noqa: E402
+from served import HOST, Server, read_all, wait_until  # noqa: E402
 
 FULL = bool(os.environ.get("RAGFS_TEST_FULL"))
-HOST = b"Host: localhost\r\n"
 SEEDS = [
     b"GET /api/v1/files?path=/local/a HTTP/1.1\r\n" + HOST + b"\r\n",
     b"PUT /api/v1/files?path=/memfs/f HTTP/1.1\r\n" + HOST + b"Content-Length: 5\r\n\r\nhello",
@@ -115,14 +114,12 @@ def latencies(server, seconds):
     return took
 
 
-@check("http_load.idle_and_slow_clients")
-def idle_and_slow_clients(t):
-    """1,000 idle connections and 50 slow readers: p99 of the others stays below twice what it was."""
+def p99_beside_others(t, seconds):
+    """p99 of one client alone, and beside 1,000 idle connections and 50 slow readers."""
     with Server("max_connections: 2000\nworker_threads: 8") as server:
         server.ask("PUT", "/api/v1/files?path=/local/small", b"x" * 4096)
         server.ask("PUT", "/api/v1/files?path=/local/large", b"y" * (48 << 20))
         latencies(server, 1)
-        seconds = 20 if FULL else 4
         before = latencies(server, seconds)
         memory = server.memory_bytes()
         idle = [server.socket() for _ in range(1000)]
@@ -148,10 +145,21 @@ def idle_and_slow_clients(t):
             at.close()
         p99 = percentile(before, 0.99), percentile(after, 0.99)
         print(f"p99 {p99[0] * 1e6:.0f} us alone, {p99[1] * 1e6:.0f} us beside them; memory grew {grown >> 20} MiB")
-        # Below a quarter of a millisecond a neighbour on the machine decides.
-        t.true(p99[1] < max(2 * p99[0], 0.00025 if FULL else 0.002), f"p99 went from {p99[0]:.6f} to {p99[1]:.6f} s")
         t.true(grown < 128 << 20, f"1,050 connections took {grown >> 20} MiB")
         t.true(wait_until(lambda: server.metric("ragfs_http_connections") == 1), "all are let go")
+    return p99
+
+
+@check("http_load.idle_and_slow_clients")
+def idle_and_slow_clients(t):
+    """1,000 idle connections and 50 slow readers: p99 of the others stays below twice what it was."""
+    # A neighbour on the machine can spoil a short measurement, so that one of three is enough; a server that is held up
+    # spoils all of them. Below a quarter of a millisecond the neighbour decides always.
+    for _ in range(1 if FULL else 3):
+        alone, beside = p99_beside_others(t, 20 if FULL else 2)
+        if beside < max(2 * alone, 0.00025):
+            return
+    t.fail(f"p99 went from {alone:.6f} to {beside:.6f} s")
 
 
 @check("http_load.streams_take_bounded_memory")
