@@ -129,13 +129,19 @@ TEST_F(Restarts, AStartWithoutTheProviderJoinsByItselfWithANewEpoch) {
 }
 
 TEST_F(Restarts, AnotherWriterInThePointerEndsTheCacheUntilRejoin) {
+  // On another machine: other locks, the same namespace. Made before there are threads, as it starts some.
+  Child elsewhere([&](Child& self) {
+    self.wait_for_go();
+    Config config = trusting();
+    config.cache.state_dir = root + "/elsewhere";
+    auto other = open(config);
+    return other && write(*other, "/f", "by the other").empty() && close(*other) ? 0 : 1;
+  });
   auto instance = open(trusting());
   ASSERT_TRUE(instance);
   EXPECT_TRUE(is_true(*instance));
-  // On another machine: other locks, the same namespace.
-  Config elsewhere = trusting();
-  elsewhere.cache.state_dir = root + "/elsewhere";
-  EXPECT_EQ(run(elsewhere, [&](Instance& other) { return write(other, "/f", "by the other").empty(); }), 0);
+  elsewhere.go();
+  EXPECT_EQ(elsewhere.wait(), 0);
   const Deadline until = Deadline::in_ms(30'000);  // the pointer is looked at every five seconds
   while (instance->cache_report().life != "left" && !until.expired()) {
     (void)::poll(nullptr, 0, 50);
