@@ -49,13 +49,17 @@ Result<void> CachedFileSystem::verify(const Context& ctx, PathView path, VerifyR
     directories.pop_front();
     bool right = verify_object(ctx, directory, ObjectKind::listing, report);
     const Result<std::vector<FileInfo>> entries = backend_->read_dir(ctx, directory);
-    if (!entries) continue;  // it went away, or cannot be read: counted where its object was looked at
-    for (const FileInfo& entry : *entries) {
+    // One that went away, or cannot be read, is counted where its object was looked at.
+    for (const FileInfo& entry : entries ? *entries : std::vector<FileInfo>()) {
       Result<Path> child = Path::join(directory, entry.name);
       if (!child || !serves(*child)) continue;
       ++report.looked_at;
       if (entry.is_dir()) {
-        if (directories.size() < VerifyReport::kMostDirectories) directories.push_back(*std::move(child));
+        if (directories.size() < VerifyReport::kMostDirectories) {
+          directories.push_back(*std::move(child));
+        } else {
+          ++report.left_out;
+        }
       } else {
         right = verify_object(ctx, *child, ObjectKind::file, report) && right;
       }

@@ -16,6 +16,7 @@ struct VerifyReport {
   uint64_t looked_at = 0;                // paths of the backends
   uint64_t objects = 0;                  // of them cached, and compared
   uint64_t unreadable = 0;               // of those: the backend could not be read
+  uint64_t left_out = 0;                 // directories past kMostDirectories: not looked into
   uint64_t wrong = 0;                    // not what the backend holds
   std::vector<std::string> wrong_paths;  // the first kMostPaths of them
 };

@@ -139,7 +139,8 @@ ExitCode run_cache_verify(Session& session, const std::string& typed) {
     if (console.json()) {
       JsonWriter json;
       json.begin_object().field("looked_at", report->looked_at).field("objects", report->objects);
-      json.field("unreadable", report->unreadable).field("wrong", report->wrong).key("wrong_paths").begin_array();
+      json.field("unreadable", report->unreadable).field("left_out", report->left_out).field("wrong", report->wrong);
+      json.key("wrong_paths").begin_array();
       for (const std::string& wrong : report->wrong_paths) json.value(wrong);
       console.line(json.end_array().end_object().text());
     } else {
@@ -147,6 +148,9 @@ ExitCode run_cache_verify(Session& session, const std::string& typed) {
       console.line(fmt::format("{} compared of {}: {} wrong, {} not readable",
                                counted(report->objects, "object", "objects"),
                                counted(report->looked_at, "path", "paths"), report->wrong, report->unreadable));
+      if (report->left_out > 0)
+        console.line(
+            fmt::format("{} left out: there are too many", counted(report->left_out, "directory", "directories")));
     }
     return report->wrong == 0 ? ExitCode::ok : ExitCode::negative;
   });

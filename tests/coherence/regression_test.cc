@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ragfs/providers/embedded/embedded_provider.h"
+#include "tests/coherence/hooked_fixture.h"
 #include "tests/coherence/watched_fixture.h"
 
 namespace ragfs {
@@ -130,6 +131,26 @@ TEST_F(CoherenceRegression, SampledChecksumsAreCheckedOnTheHitPath) {
   for (int i = 0; i < 1'100; ++i) (void)read("/d/f");
   EXPECT_EQ(domain->counters().read(CacheCounter::damaged), 1U);
   EXPECT_EQ(read("/d/f"), "right bytes");
+}
+
+// verify() left a wrong listing in place when the directory could not be listed once more.
+TEST_F(HookedFixture, VerifyRefusesAWrongListingOfADirectoryThatCannotBeListedAgain) {
+  put_in_backend("/d/f", "text");
+  ASSERT_TRUE(cached->read_dir(ctx, path_of("/d")));
+  put_in_backend("/d/behind", "text");
+  int listed = 0;
+  hooked->set_before([&](std::string_view called, PathView path) {
+    if (called != "read_dir" || path.text() != "/d" || ++listed < 2) return std::optional<Error>();
+    return std::optional(Error{ErrorCode::io, "/d"});
+  });
+  VerifyReport report;
+  ASSERT_TRUE(cached->verify(ctx, path_of("/d"), report));
+  EXPECT_EQ(report.wrong, 1U);
+  EXPECT_EQ(listed, 2);
+  hooked->set_before({});
+  const auto entries = cached->read_dir(ctx, path_of("/d"));
+  ASSERT_TRUE(entries);
+  EXPECT_EQ(entries->size(), 2U);
 }
 
 }  // namespace
