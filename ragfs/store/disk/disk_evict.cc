@@ -47,6 +47,12 @@ bool DiskTier::wait_for_room(uint64_t bytes) {
   return false;
 }
 
+void DiskTier::wake_evictor() {
+  const MutexLock lock(mutex_);
+  room_wanted_ = true;
+  changed_.notify_all();
+}
+
 void DiskTier::evict_loop() {
   while (true) {
     uint64_t wanted = 0;
@@ -79,9 +85,12 @@ void DiskTier::evict_loop() {
 void DiskTier::compact_log() {
   if (has_strays_.load()) retry_strays();
   if (has_strays_.load() || recovering_.load()) return;
+  // What is removed from here on has this generation or a later one, and stays, whoever writes a bucket meanwhile.
+  const uint64_t latest = generation_.load();
   // Writers first: a bucket that leaves them is among the buckets by then.
   const uint64_t of_writers = deaths_.oldest_generation();
-  tombstones_->request_compaction(std::min(of_writers, buckets_->oldest_generation()));
+  tombstones_->request_compaction(std::min({latest, of_writers, buckets_->oldest_generation()}));
+  RAGFS_PAUSE_POINT("disk.compact");
   // Buckets that are old keep tombstones alive: they go, so that the log stays within twice its bound.
   if (tombstones_->records() > 2 * config_.most_tombstones) evict_oldest();
 }

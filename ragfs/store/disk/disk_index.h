@@ -23,17 +23,18 @@ struct DiskEntry {
   uint32_t size = 0;  // of the record
   uint8_t hits = 0;   // since it was written, up to 255
   bool used = false;
+  bool spoiled = false;  // it could not be read; known still, because its bucket lists it
 };
 static_assert(sizeof(DiskEntry) == 40, "the index memory of every object counts");
 
 class DiskIndex {
  public:
-  // Counts a hit.
+  // What can be read. Counts a hit.
   std::optional<DiskEntry> find(uint64_t hash) {
     Shard& shard = shard_of(hash);
     const MutexLock lock(shard.mutex);
     DiskEntry* entry = shard.table.find(hash);
-    if (entry == nullptr) return std::nullopt;
+    if (entry == nullptr || entry->spoiled) return std::nullopt;
     if (entry->hits < UINT8_MAX) ++entry->hits;
     return *entry;
   }
@@ -42,7 +43,14 @@ class DiskIndex {
     Shard& shard = shard_of(hash);
     const MutexLock lock(shard.mutex);
     const DiskEntry* entry = shard.table.find(hash);
-    return entry == nullptr ? std::nullopt : std::optional<DiskEntry>(*entry);
+    return entry == nullptr || entry->spoiled ? std::nullopt : std::optional<DiskEntry>(*entry);
+  }
+  // The copy in this bucket is not found any more, but erase() meets it, until its bucket goes.
+  void spoil(uint64_t hash, uint32_t bucket) {
+    Shard& shard = shard_of(hash);
+    const MutexLock lock(shard.mutex);
+    DiskEntry* entry = shard.table.find(hash);
+    if (entry != nullptr && entry->bucket == bucket) entry->spoiled = true;
   }
   // False when a copy with a higher generation is there; a copy of the same generation is replaced (it was moved).
   bool insert(const DiskEntry& entry) {
@@ -64,15 +72,14 @@ class DiskIndex {
     slot->used = true;
     return true;
   }
-  // The generation that was there, if at most `most_generation`.
-  std::optional<uint64_t> erase(uint64_t hash, uint64_t most_generation = UINT64_MAX) {
+  // True if a copy was there whose generation is at most `most_generation`.
+  bool erase(uint64_t hash, uint64_t most_generation) {
     Shard& shard = shard_of(hash);
     const MutexLock lock(shard.mutex);
     DiskEntry* entry = shard.table.find(hash);
-    if (entry == nullptr || entry->generation > most_generation) return std::nullopt;
-    const uint64_t generation = entry->generation;
+    if (entry == nullptr || entry->generation > most_generation) return false;
     shard.table.erase(entry);
-    return generation;
+    return true;
   }
   // Only the copy in this bucket.
   bool erase_in(uint64_t hash, uint32_t bucket) {

@@ -26,10 +26,14 @@ struct Dirent64 {  // what getdents64 fills in
 
 template <typename Call>
 auto DiskIo::made(DiskOp op, std::string_view name, Call call) -> decltype(call()) {
-  if (fence_.fenced() && fence_rule(FenceRule::kReadsStop)) return -ECANCELED;
-  const HangWatch::Call watched(watch_, clock_);
-  const auto result = retry_interrupted(call);
-  note(op, result, name);
+  decltype(call()) result = -ECANCELED;
+  under_way_.fetch_add(1);
+  if (!fence_.fenced() || !fence_rule(FenceRule::kReadsStop)) {
+    const HangWatch::Call watched(watch_, clock_);
+    result = retry_interrupted(call);
+    note(op, result, name);
+  }
+  under_way_.fetch_sub(1);
   return result;
 }
 
@@ -91,7 +95,6 @@ ssize_t DiskIo::read(int fd, char* buffer, size_t bytes, uint64_t offset, std::s
     // The end of the file; or direct I/O that stopped inside a block and cannot go on from there.
     if (got == 0 || done % kBlockBytes != 0) break;
   }
-  if (done < bytes) short_transfers_.fetch_add(1, std::memory_order_relaxed);
   return static_cast<ssize_t>(done);
 }
 
@@ -106,7 +109,6 @@ ssize_t DiskIo::write(int fd, std::string_view data, uint64_t offset, std::strin
     done += static_cast<size_t>(put);
     if (put == 0 || (done < data.size() && done % kBlockBytes != 0)) break;
   }
-  if (done < data.size()) short_transfers_.fetch_add(1, std::memory_order_relaxed);
   return static_cast<ssize_t>(done);
 }
 
@@ -128,6 +130,10 @@ int DiskIo::fdatasync(int fd, std::string_view name) {
 
 int DiskIo::fsync(int fd, std::string_view name) {
   return made(DiskOp::fsync, name, [&] { return files_.fsync(fd); });
+}
+
+int DiskIo::fsync_directory() {
+  return made(DiskOp::fsync, ".", [&] { return files_.fsync(directory_.get()); });
 }
 
 int DiskIo::rename(const std::string& from, const std::string& to) {

@@ -27,8 +27,12 @@ class DiskIo {
 
   // Opens the directory itself. Errors: negated errno.
   int open_directory(const std::string& path);
-  // Gives up the directory's descriptor.
-  void close_directory() { directory_.close(); }
+  // Gives up the directory's descriptor, after a fence: unless calls that began before it are under way; then the
+  // caller comes again.
+  void close_directory() {
+    // A call that counts itself in after this sees the fence.
+    if (under_way_.fetch_add(0) == 0) directory_.close();
+  }
 
   // `fd` is set when 0 is returned.
   int open(const std::string& name, int flags, OwnedFd& fd);
@@ -43,7 +47,7 @@ class DiskIo {
   ssize_t append(int fd, std::string_view data, std::string_view name);
   int fdatasync(int fd, std::string_view name);
   int fsync(int fd, std::string_view name);
-  int fsync_directory() { return fsync(directory_.get(), "."); }
+  int fsync_directory();
   int rename(const std::string& from, const std::string& to);
   int unlink(const std::string& name);
   int close(OwnedFd& fd, std::string_view name);
@@ -60,7 +64,6 @@ class DiskIo {
   int replace_file(const std::string& name, const std::string& temporary, std::string_view data);
 
   uint64_t errors(DiskOp op) const { return errors_[static_cast<size_t>(op)].load(std::memory_order_relaxed); }
-  uint64_t short_transfers() const { return short_transfers_.load(std::memory_order_relaxed); }
 
  private:
   class RingRead;
@@ -75,7 +78,7 @@ class DiskIo {
   const Clock& clock_;
   OwnedFd directory_;
   std::array<std::atomic<uint64_t>, kDiskOpCount> errors_{};
-  std::atomic<uint64_t> short_transfers_{0};
+  std::atomic<int> under_way_{0};
 };
 
 }  // namespace ragfs

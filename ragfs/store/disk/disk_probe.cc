@@ -27,9 +27,7 @@ void DiskTier::note_read(bool good) {
     return;
   }
   if (bad_reads_in_a_row_.fetch_add(1) + 1 < kBadReadsInARow) return;
-  const MutexLock lock(mutex_);
-  room_wanted_ = true;  // wakes the evictor
-  changed_.notify_all();
+  wake_evictor();
 }
 
 void DiskTier::probe_if_due() {

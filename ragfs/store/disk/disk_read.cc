@@ -38,8 +38,12 @@ std::optional<DiskHit> DiskTier::read(std::string_view key, uint64_t hash, Deadl
   if (!entry) return miss(DiskCounter::misses);
   if (entry->expires_at_ms != 0 && entry->expires_at_ms <= wall_ms()) return miss(DiskCounter::expired);
   std::shared_ptr<Bucket> bucket = buckets_->find(entry->bucket);
-  if (bucket == nullptr || bucket->gone.load()) {
-    drop(*entry);
+  if (bucket == nullptr) {  // evicted before the copy came in: no start finds it again
+    index_.erase_in(hash, entry->bucket);
+    return miss(DiskCounter::misses);
+  }
+  if (bucket->gone.load()) {
+    index_.spoil(hash, entry->bucket);
     return miss(DiskCounter::misses);
   }
   const auto job = std::make_shared<ReadJob>(*entry, std::move(bucket));
@@ -102,7 +106,7 @@ std::optional<DiskHit> DiskTier::judge(ReadJob& job, std::string_view key) {
   if (job.result == -ECANCELED) return miss(DiskCounter::reads_skipped);
   if (job.result == -ENOENT) {
     job.bucket->gone.store(true);
-    drop(entry);
+    index_.spoil(entry.hash, entry.bucket);
     return miss(DiskCounter::vanished_files);
   }
   // The copy stays: the next read may find the disk in a better state.
@@ -111,13 +115,13 @@ std::optional<DiskHit> DiskTier::judge(ReadJob& job, std::string_view key) {
   if (!usable()) return miss(DiskCounter::reads_skipped);
   const size_t at = entry.offset - job.start;
   if (static_cast<uint64_t>(job.result) < at + entry.size) {
-    drop(entry);
+    index_.spoil(entry.hash, entry.bucket);
     note_read(false);
     return miss(DiskCounter::short_reads);
   }
   const auto record = decode_record({job.buffer.data() + at, entry.size});
   if (!record || record->info.generation != entry.generation) {
-    drop(entry);
+    index_.spoil(entry.hash, entry.bucket);
     note_read(false);
     return miss(DiskCounter::corrupt_records);
   }
@@ -133,13 +137,6 @@ std::optional<DiskHit> DiskTier::judge(ReadJob& job, std::string_view key) {
   const size_t value_at = static_cast<size_t>(record->value.data() - job.buffer.data());
   hit.value = std::move(job.buffer).take(value_at, record->value.size());
   return hit;
-}
-
-// The copy's bucket still lists it: without a tombstone the next start would find it again, and what is removed
-// meanwhile would come back with it.
-void DiskTier::drop(const DiskEntry& entry) {
-  if (!index_.erase_in(entry.hash, entry.bucket)) return;
-  tombstones_->append(entry.hash, entry.generation, Deadline::in_ms(0));
 }
 
 }  // namespace ragfs

@@ -165,17 +165,13 @@ bool DiskTier::watch() {
 
 bool DiskTier::erase(uint64_t hash, uint64_t generation, Deadline deadline) {
   const bool listed_soon = deaths_.note(hash, generation);
-  const bool was_there = index_.erase(hash, generation).has_value();
+  const bool was_there = index_.erase(hash, generation);
   if (was_there) add(DiskCounter::erased);
   if (!listed_soon && !was_there && !has_strays_.load()) return true;
   // A disk that does not answer now is not waited for; the tombstone stays pending.
   const bool wait = usable();
   const bool written = tombstones_->append(hash, generation, wait ? deadline : Deadline::in_ms(0));
-  if (tombstones_->records() > config_.most_tombstones) {
-    const MutexLock lock(mutex_);
-    room_wanted_ = true;
-    changed_.notify_all();
-  }
+  if (tombstones_->records() > config_.most_tombstones) wake_evictor();
   return written;
 }
 

@@ -200,7 +200,6 @@ class DiskTier {
   ReadPool::Outcome perform_here_or_in_pool(const std::shared_ptr<ReadJob>& job, Deadline deadline);
   void perform(ReadJob& job);
   std::optional<DiskHit> judge(ReadJob& job, std::string_view key);
-  void drop(const DiskEntry& entry);
 
   // disk_probe.cc
   void note_read(bool good);
@@ -218,6 +217,7 @@ class DiskTier {
 
   // disk_evict.cc
   void evict_loop();
+  void wake_evictor();
   bool has_room(uint64_t bytes, bool& overfull);
   bool wait_for_room(uint64_t bytes);
   bool evict_oldest();

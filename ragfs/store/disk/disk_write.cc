@@ -137,6 +137,7 @@ size_t DiskTier::adopt_bucket(uint32_t id, uint64_t data_bytes, std::span<const 
   add(DiskCounter::buckets_written);
   add(DiskCounter::bytes_written, data_bytes + bucket->meta_bytes);
   buckets_->add(std::move(bucket));
+  if (buckets_->count() > config_.most_buckets) wake_evictor();
   RAGFS_PAUSE_POINT("disk.before_admit");
   size_t readable = 0;
   for (const MetaEntry& e : entries) {
@@ -215,7 +216,8 @@ int DiskTier::publish_meta(uint32_t id, std::string_view meta) {
 
 // The meta first: without it the data is an orphan for the next start, never an object.
 void DiskTier::remove_files(uint32_t id) {
-  const int result = io_->unlink(bucket_meta_name(id));
+  int result = io_->unlink(bucket_meta_name(id));
+  if (result == 0) result = io_->fsync_directory();
   if (result < 0 && result != -ENOENT) note_stray(id);
   io_->unlink(bucket_temporary_name(id));
   io_->unlink(bucket_data_name(id));
@@ -224,11 +226,7 @@ void DiskTier::remove_files(uint32_t id) {
 void DiskTier::give_up_bucket(uint32_t id, int result) {
   add(DiskCounter::write_failures);
   remove_files(id);
-  if (result == -ENOSPC || result == -EDQUOT) {
-    const MutexLock lock(mutex_);
-    room_wanted_ = true;
-    changed_.notify_all();
-  }
+  if (result == -ENOSPC || result == -EDQUOT) wake_evictor();
 }
 
 }  // namespace ragfs

@@ -1,6 +1,6 @@
 // FlatTable: hash -> small entry, in one array, by linear probing.
 //
-// For: the index of the disk tier and the copies of the directory, where a million entries of 40 bytes must not cost a
+// For: the index of the disk tier, where a million entries of 40 bytes must not cost a
 // hundred. Entry has `uint64_t hash` and `bool used`; one entry a hash. Erasing shifts back, so there are no graves.
 // Not for: values with destructors. Thread-safety: none; belongs to its owner's lock.
 #pragma once
@@ -48,12 +48,6 @@ class FlatTable {
     }
     slots_[hole] = Entry{};
     --count_;
-  }
-  template <typename Visit>
-  void for_each(Visit visit) {
-    for (Entry& entry : slots_) {
-      if (entry.used) visit(entry);
-    }
   }
   void clear() {
     slots_.clear();

@@ -70,10 +70,8 @@ Result<OwnedDirectory> OwnedDirectory::open(DiskIo& io, const std::string& path)
     opened.owner_.incarnation = random_id();
     opened.owner_.clean = 1;
   }
-  const uint64_t boot = boot_hash();
   opened.was_clean_ = opened.owner_.clean == 1;
-  opened.rebooted_ = has_owner && opened.owner_.boot_hash != boot;
-  opened.owner_.boot_hash = boot;
+  opened.owner_.boot_hash = boot_hash();
   opened.owner_.clean = 0;
   ++opened.owner_.start_number;
   if (!opened.was_clean_) opened.owner_.incarnation = random_id();
@@ -85,11 +83,6 @@ Result<void> OwnedDirectory::write(DiskIo& io) {
   const int result = io.replace_file(kOwnerName, kOwnerTemporary, encode_owner(owner_));
   if (result < 0) return refused(result, kOwnerName, "writing");
   return {};
-}
-
-Result<void> OwnedDirectory::new_incarnation(DiskIo& io) {
-  owner_.incarnation = random_id();
-  return write(io);
 }
 
 Result<void> OwnedDirectory::mark_clean(DiskIo& io) {

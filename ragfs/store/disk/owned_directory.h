@@ -22,10 +22,6 @@ class OwnedDirectory {
   const OwnerRecord& owner() const { return owner_; }
   // The last life was closed in order.
   bool was_clean() const { return was_clean_; }
-  // The machine was restarted since: what was not synced may be gone.
-  bool rebooted() const { return rebooted_; }
-  // Begins an incarnation of its own: something acknowledged may be gone. Written at once.
-  Result<void> new_incarnation(DiskIo& io);
   // Gives the lock up: the directory is not used any more, and may be unmounted.
   void release() { lock_.close(); }
   // Notes an orderly close. After it nothing may be written.
@@ -37,7 +33,6 @@ class OwnedDirectory {
   OwnedFd lock_;
   OwnerRecord owner_;
   bool was_clean_ = false;
-  bool rebooted_ = false;
 };
 
 }  // namespace ragfs

@@ -26,7 +26,6 @@ class TouchFilter {
     const auto print = static_cast<uint16_t>((hash & 0xffff) | 1);
     return slot.exchange(print, std::memory_order_relaxed) == print;
   }
-  size_t memory_bytes() const noexcept { return slots_.size() * sizeof(slots_[0]); }
 
  private:
   std::vector<std::atomic<uint16_t>> slots_;
