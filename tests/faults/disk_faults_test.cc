@@ -171,5 +171,56 @@ TEST_F(DiskFaults, ADeadDeviceIsFencedByTheWritePathAlone) {
   EXPECT_TRUE(is_write_kind(why.op));
 }
 
+// E3: part of one bucket's file cannot be read; the file system is well.
+TEST_F(DiskFaults, ABadPlaceOnTheDiskIsMissesAndNeverAFence) {
+  NEEDS_DISK({});
+  SecondTierConfig with = config();
+  with.flush_ms = 60'000;  // full buckets
+  start(with);
+  put_many("k");
+  ASSERT_TRUE(tier_->flush(Deadline::in_ms(20'000)));
+  const int before = hits("k");
+  EXPECT_GT(before, 700);
+  stop();
+  std::vector<FaultDisk::Range> bad;
+  for (const auto& file : std::filesystem::directory_iterator(disk_->directory())) {
+    if (file.path().extension() != ".data" || file.file_size() < 512 * 1024) continue;
+    bad = disk_->extents_of(file.path());
+    break;
+  }
+  ASSERT_FALSE(bad.empty());
+  ASSERT_TRUE(disk_->remount_with_bad(bad));
+  start(with);
+  ASSERT_TRUE(tier().wait_recovered(Deadline::in_ms(20'000)));
+  for (int round = 0; round < 3; ++round) {
+    const int now = hits("k");
+    EXPECT_GT(now, before / 3);
+    EXPECT_LT(now, 1'000);
+  }
+  EXPECT_GT(tier().count(DiskCounter::read_errors), 0u);
+  ASSERT_TRUE(tier().fence().wait_idle(Deadline::in_ms(20'000)));
+  EXPECT_GT(tier().fence().stats().checks_passed, 0u);
+  EXPECT_EQ(tier().fence().stats().syncfs_calls, 0u);
+  EXPECT_FALSE(tier().fence().fenced());
+}
+
+// A frozen file system: writers hang, nobody else does; thawed, it is used again.
+TEST_F(DiskFaults, AFrozenFileSystemIsSuspendedUntilItIsThawed) {
+  NEEDS_DISK({});
+  start(config());
+  put_many("k");
+  ASSERT_TRUE(tier_->flush(Deadline::in_ms(20'000)));
+  ASSERT_TRUE(disk_->freeze());
+  put_many("later", 600);
+  EXPECT_TRUE(wait_until([&] { return tier().state() == DiskState::suspended; }));
+  const Deadline soon = Deadline::in_ms(2'000);
+  EXPECT_EQ(hits("k", 700), 0);
+  EXPECT_FALSE(soon.expired()) << "a reader waited for the disk";
+  ASSERT_TRUE(disk_->thaw());
+  EXPECT_TRUE(wait_until([&] { return tier().state() == DiskState::serving; }));
+  EXPECT_GT(hits("k", 700), 600);
+  EXPECT_FALSE(tier().fence().fenced());
+}
+
 }  // namespace
 }  // namespace ragfs::faults
