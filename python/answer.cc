@@ -72,8 +72,8 @@ bool is_local_dialect(const Error& error, Call call, Raised& out) {
     out = plugin_error(fmt::format("failed to create directory: {}", os_text(ENOTDIR)));
     return true;
   }
-  if (error.code == ErrorCode::not_a_directory && call == Call::write) {
-    out = plugin_error(fmt::format("failed to open file: {}", os_text(ENOTDIR)));
+  if (error.code == ErrorCode::not_a_directory && (call == Call::write || call == Call::make)) {
+    out = plugin_error(fmt::format("failed to {} file: {}", call == Call::make ? "create" : "open", os_text(ENOTDIR)));
     return true;
   }
   if (error.sys_errno == ENAMETOOLONG) {

@@ -357,8 +357,14 @@ Answer<GlobPage> Client::glob(const Context& ctx, std::string_view path, std::st
   }
   auto page = table_->glob(ctx, place.path, pattern, options);
   const bool bad_token = !page && page.error().message.find("token") != std::string::npos;
-  if (bad_token || (page && page->entries.empty() && place.plugin() == "localfs")) {
-    if (auto there = check_there(ctx, place); !there) return std::unexpected(std::move(there.error()));
+  const bool is_local = place.plugin() == "localfs";
+  if (bad_token || (page && page->entries.empty() && is_local)) {
+    const auto info = place.mount.file_system->stat(ctx, place.within());
+    if (!info) return std::unexpected(raised(info.error(), place.plugin(), Call::list));
+    if (is_local && !info->is_dir()) {
+      return answer(Result<GlobPage>(fail(ErrorCode::not_a_directory, std::string(place.within().text()))), place,
+                    Call::list);
+    }
   }
   return answer(std::move(page), place, Call::list);
 }
