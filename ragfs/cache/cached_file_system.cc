@@ -40,6 +40,7 @@ CachedFileSystem::CachedFileSystem(std::shared_ptr<FileSystem> backend, std::sha
       cacheable_identity_(!identity_of(config, *backend_).empty() && !backend_->traits().case_insensitive),
       revalidate_ns_(config.revalidate_ms * 1'000'000),
       policy_(config.policy, PathView::from_normal(config.mount_path)),
+      filled_(config.policy.write_admission == WriteAdmission::read_before ? std::make_unique<FilledKeys>() : nullptr),
       enabled_(config.enabled),
       fork_guard_([this] { enabled_.store(false); }) {
   if (config.enabled && cacheable_identity_) identity_->cached.store(true);

@@ -17,6 +17,7 @@
 #include <string>
 
 #include "ragfs/cache/coherence_domain.h"
+#include "ragfs/cache/filled_keys.h"
 #include "ragfs/cache/mutation.h"
 #include "ragfs/cache/policy.h"
 #include "ragfs/cache/verify_report.h"
@@ -108,6 +109,8 @@ class CachedFileSystem final : public FileSystem {
   // An object found without waiting may be served: this mount is where it was, and nothing is to be asked before.
   bool serves_unasked(int64_t filled_at_ns) const;
   std::optional<CacheHit> revalidate(const Context& ctx, const Target& target, CacheHit hit);
+  template <typename T>
+  Result<T> read_past(const Context& ctx, PathView path, const std::function<Result<T>()>& read);
   Result<FileContent> read_through(const Context& ctx, const Target& target);
   Result<FileContent> lead_file(const Context& ctx, const Target& target, const CoherenceDomain::Fill* fill,
                                 const std::function<void(const Result<FileContent>&)>& publish);
@@ -161,6 +164,7 @@ class CachedFileSystem final : public FileSystem {
   const bool cacheable_identity_;
   const int64_t revalidate_ns_;
   const MountPolicy policy_;
+  const std::unique_ptr<FilledKeys> filled_;  // nullptr: every write is admitted
   std::atomic<bool> enabled_;
   CacheCounters counters_;
   const ForkGuard fork_guard_;

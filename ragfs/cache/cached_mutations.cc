@@ -169,14 +169,16 @@ Result<WriteResult> CachedFileSystem::write(const Context& ctx, PathView path, s
   affected.lock(target.identity_path(), PathLockKind::exact);
   affected.affect_file(target.identity_path());
   const bool whole_file = flag == WriteFlag::create || flag == WriteFlag::create_new || flag == WriteFlag::truncate;
-  const bool keeps = whole_file && serves(path) && data.size() <= policy_.config().max_file_size_bytes;
+  const CacheDecision policy = policy_.cache_policy(path, CacheOp::write, ctx);
+  const bool admitted = !filled_ || policy.preferred || filled_->has(domain_->key(target.at, ObjectKind::file).hash());
+  const bool keeps = whole_file && serves(path) && policy.may_fill && admitted && data.size() <= policy.max_bytes;
   return mutate<WriteResult>(
       ctx, path, std::move(affected), [&] { return backend_->write(ctx, path, data, offset, flag); },
       [&](const WriteResult& written) -> std::optional<NewValue> {
         // Only what the backend confirms: all of the bytes, and that they are all of the file.
         const bool complete = written.bytes == data.size() && written.meta.size == data.size();
         if (!keeps || !complete || !written.meta.cacheable) return std::nullopt;
-        return NewValue{target.identity_path(), data, written.meta, {.preferred = policy_.is_preferred(path)}};
+        return NewValue{target.identity_path(), data, written.meta, {.preferred = policy.preferred}};
       });
 }
 

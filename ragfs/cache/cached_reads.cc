@@ -78,7 +78,7 @@ std::optional<CacheHit> CachedFileSystem::revalidate(const Context& ctx, const T
   // A shared backend's objects are checked again by the next read, so there is nothing to remember.
   if (!fill || identity_->use.shared) return hit;
   domain_->store(target.at, ObjectKind::file, *fill, meta_of(info), hit.envelope.payload,
-                 {.preferred = policy_.is_preferred(target.path)}, ctx.deadline);
+                 {.preferred = policy_.cache_policy(target.path, CacheOp::read, ctx).preferred}, ctx.deadline);
   return hit;
 }
 
@@ -120,19 +120,21 @@ Result<FileContent> CachedFileSystem::lead_file(const Context& ctx, const Target
   RAGFS_PAUSE_POINT("fill.after_backend_read");
   publish(content);
   if (fill == nullptr) return content;
+  const CacheDecision policy = policy_.cache_policy(target.path, CacheOp::read, ctx);
   if (!content) {
     // Reached through a link, the path may come into being without a mutation of it.
     if (ctx.via_symlink) return content;
     const bool absent = content.error().code == ErrorCode::not_found || !rule_enabled(Rule::kNegativeTrueNotFound);
-    if (absent && !identity_->use.shared && policy_.remembers_absence(target.path)) {
-      domain_->remember_absent(target.at, *fill, policy_.config().negative_ttl_ms);
+    if (absent && !identity_->use.shared && policy.negative_ttl_ms > 0) {
+      domain_->remember_absent(target.at, *fill, policy.negative_ttl_ms);
     }
     return content;
   }
   counters_.add(CacheCounter::bytes_from_backend, content->data.size());
-  if (content->meta.cacheable && content->data.size() <= policy_.config().max_file_size_bytes) {
+  if (policy.may_fill && content->meta.cacheable && content->data.size() <= policy.max_bytes) {
     domain_->store(target.at, ObjectKind::file, *fill, content->meta, content->data.view(),
-                   {.preferred = policy_.is_preferred(target.path)}, ctx.deadline);
+                   {.preferred = policy.preferred}, ctx.deadline);
+    if (filled_) filled_->add(domain_->key(target.at, ObjectKind::file).hash());
   }
   return content;
 }
@@ -143,11 +145,31 @@ Result<FileContent> CachedFileSystem::read_through(const Context& ctx, const Tar
       [&](const CoherenceDomain::Fill* fill, const auto& publish) { return lead_file(ctx, target, fill, publish); });
 }
 
-Result<Bytes> CachedFileSystem::read(const Context& ctx, PathView path, uint64_t offset, uint64_t size) {
-  if (!serves(path)) {
-    counters_.add(CacheCounter::bypass);
-    return backend_->read(ctx, path, offset, size);
+// A path that is not cached: at most its absence is remembered. The absence of an uncached path ends as that of any
+// other does, by records, epoch and time.
+template <typename T>
+Result<T> CachedFileSystem::read_past(const Context& ctx, PathView path, const std::function<Result<T>()>& read) {
+  counters_.add(CacheCounter::bypass);
+  const bool asks = policy_.has_negative_only() && enabled() && cacheable_identity_ && !moved();
+  if (!asks || identity_->use.shared) return read();
+  const CacheDecision policy = policy_.cache_policy(path, CacheOp::read, ctx);
+  if (policy.negative_ttl_ms == 0) return read();
+  const Target target(*this, path);
+  if (policy.may_hit && domain_->known_absent(target.at) && !moved()) {
+    counters_.add(CacheCounter::negative_hit);
+    return fail(ErrorCode::not_found, std::string(path.text()));
   }
+  const std::optional<CoherenceDomain::Fill> fill = domain_->begin_fill();
+  ctx.via_symlink = false;
+  Result<T> result = read();
+  const bool absent = !result && result.error().code == ErrorCode::not_found;
+  if (fill && absent && !ctx.via_symlink && !moved())
+    domain_->remember_absent(target.at, *fill, policy.negative_ttl_ms);
+  return result;
+}
+
+Result<Bytes> CachedFileSystem::read(const Context& ctx, PathView path, uint64_t offset, uint64_t size) {
+  if (!serves(path)) return read_past<Bytes>(ctx, path, [&] { return backend_->read(ctx, path, offset, size); });
   const Target target(*this, path);
   if (ctx.bypass_cache) {
     counters_.add(CacheCounter::bypass);
@@ -178,10 +200,7 @@ std::optional<Bytes> CachedFileSystem::read_at_once(const Context& ctx, PathView
 }
 
 Result<FileContent> CachedFileSystem::read_file(const Context& ctx, PathView path) {
-  if (!serves(path)) {
-    counters_.add(CacheCounter::bypass);
-    return backend_->read_file(ctx, path);
-  }
+  if (!serves(path)) return read_past<FileContent>(ctx, path, [&] { return backend_->read_file(ctx, path); });
   const Target target(*this, path);
   if (!ctx.bypass_cache) {
     if (std::optional<CacheHit> hit = find(ctx, target, ObjectKind::file)) {
@@ -215,9 +234,11 @@ Result<SharedListing> CachedFileSystem::lead_listing(const Context& ctx, const T
   Result<SharedListing> listing = std::make_shared<const std::vector<FileInfo>>(*std::move(entries));
   publish(listing);
   if (fill == nullptr || aliased) return listing;
+  const CacheDecision policy = policy_.cache_policy(target.path, CacheOp::list, ctx);
   const std::string packed = pack_listing(**listing);
-  if (packed.size() <= policy_.config().max_listing_bytes) {
-    domain_->store(target.at, ObjectKind::listing, *fill, FileMeta{}, packed, {.preferred = true}, ctx.deadline);
+  if (policy.may_fill && packed.size() <= policy.max_bytes) {
+    domain_->store(target.at, ObjectKind::listing, *fill, FileMeta{}, packed, {.preferred = policy.preferred},
+                   ctx.deadline);
   }
   return listing;
 }

@@ -50,4 +50,14 @@ class CacheKey {
   std::array<char, kMaxKeyBytes> text_;  // not zeroed: a key is made on every hit
 };
 
+// The account in the text of an object's key ("kind:namespace:account:hash"); "" where there is none.
+inline std::string_view account_of_key(std::string_view key) noexcept {
+  const size_t name_space = key.find(':');
+  if (name_space == std::string_view::npos) return {};
+  const size_t account = key.find(':', name_space + 1);
+  if (account == std::string_view::npos) return {};
+  const size_t end = key.find(':', account + 1);
+  return end == std::string_view::npos ? std::string_view() : key.substr(account + 1, end - account - 1);
+}
+
 }  // namespace ragfs

@@ -50,8 +50,10 @@ Result<void> CachePolicyConfig::validate() const {
     if (value >= 1 && value <= kMostBytes) continue;
     return fail(ErrorCode::config, fmt::format("{}: {} is not allowed; it must be 1 to {}", field, value, kMostBytes));
   }
+  if (auto ok = check_prefixes("cacheable_prefixes", cacheable_prefixes); !ok) return ok;
   if (auto ok = check_prefixes("bypass_prefixes", bypass_prefixes); !ok) return ok;
   if (auto ok = check_prefixes("permission_dependent_prefixes", permission_dependent_prefixes); !ok) return ok;
+  if (auto ok = check_prefixes("negative_only_prefixes", negative_only_prefixes); !ok) return ok;
   if (auto ok = check_prefixes("no_prefetch_prefixes", no_prefetch_prefixes); !ok) return ok;
   for (const std::string& glob : bypass_globs) {
     if (const auto parsed = GlobPattern::parse(without_slash(glob)); !parsed) {
@@ -62,6 +64,9 @@ Result<void> CachePolicyConfig::validate() const {
   if (negative_ttl_ms != 0 && (negative_ttl_ms < 100 || negative_ttl_ms > 1'000)) {
     return fail(ErrorCode::config,
                 fmt::format("negative_ttl_ms: {} is not allowed; it must be 0 (off) or 100 to 1000", negative_ttl_ms));
+  }
+  if (!negative_only_prefixes.empty() && negative_ttl_ms == 0) {
+    return fail(ErrorCode::config, "negative_only_prefixes: needs negative_ttl_ms; without it nothing is remembered");
   }
   return {};
 }
@@ -97,9 +102,13 @@ std::vector<std::string> MountPolicy::resolve(const std::vector<std::string>& pr
 MountPolicy::MountPolicy(const CachePolicyConfig& config, PathView mount_path)
     : config_(config),
       mount_path_(mount_path.text()),
+      cacheable_(resolve(config.cacheable_prefixes, mount_path)),
       bypass_(resolve(config.bypass_prefixes, mount_path)),
-      no_prefetch_(resolve(config.no_prefetch_prefixes, mount_path)) {
-  std::ranges::move(resolve(config.permission_dependent_prefixes, mount_path), std::back_inserter(bypass_));
+      permission_dependent_(resolve(config.permission_dependent_prefixes, mount_path)),
+      negative_only_(resolve(config.negative_only_prefixes, mount_path)),
+      no_prefetch_(resolve(config.no_prefetch_prefixes, mount_path)),
+      has_rules_(!config.cacheable_prefixes.empty() || !bypass_.empty() || !permission_dependent_.empty() ||
+                 !negative_only_.empty() || !config.bypass_globs.empty()) {
   for (const std::string& glob : config.bypass_globs) {
     if (auto parsed = GlobPattern::parse(without_slash(glob))) {
       globs_.push_back(std::make_unique<Glob>(Glob{*std::move(parsed)}));
@@ -109,27 +118,49 @@ MountPolicy::MountPolicy(const CachePolicyConfig& config, PathView mount_path)
 
 MountPolicy::~MountPolicy() = default;
 
-bool MountPolicy::bypasses(PathView path) const {
-  const std::string_view name = path.name();
+bool MountPolicy::always_bypasses(std::string_view name) {
   // The longest control name has nine letters and none has a dot, as nearly every cached file has.
-  if (name.size() <= 9 ? is_control_name(name) || is_lock_name(name) : is_lock_name(name)) return true;
-  if (!bypass_.empty() && any_above(bypass_, path.text())) return true;
+  return name.size() <= 9 ? is_control_name(name) || is_lock_name(name) : is_lock_name(name);
+}
+
+bool MountPolicy::matches_glob(std::string_view path) const {
   if (globs_.empty()) return false;
-  const Result<Path> absolute = Path::concat(PathView::from_normal(mount_path_), path);
+  const Result<Path> absolute = Path::concat(PathView::from_normal(mount_path_), PathView::from_normal(path));
   if (!absolute || absolute->view().is_root()) return false;
   const std::string_view relative = absolute->view().text().substr(1);
   return std::ranges::any_of(globs_, [&](const auto& glob) { return glob->pattern.match(relative).matches; });
 }
 
-bool MountPolicy::is_preferred(PathView path) const {
-  return std::ranges::find(config_.preferred_names, path.name()) != config_.preferred_names.end();
+CacheClass MountPolicy::class_by_rules(std::string_view path) const {
+  if (!config_.cacheable_prefixes.empty() && !any_above(cacheable_, path)) return CacheClass::bypass;
+  if (any_above(bypass_, path) || matches_glob(path)) return CacheClass::bypass;
+  if (any_above(permission_dependent_, path)) return CacheClass::permission_dependent;
+  return any_above(negative_only_, path) ? CacheClass::negative_only : CacheClass::cacheable;
 }
 
-bool MountPolicy::remembers_absence(PathView path) const {
-  if (config_.negative_ttl_ms == 0) return false;
-  return std::ranges::find(config_.negative_names, path.name()) != config_.negative_names.end();
+CacheClass MountPolicy::class_of(PathView path) const {
+  return always_bypasses(path.name()) ? CacheClass::bypass : class_by_rules(path.text());
 }
 
-bool MountPolicy::allows_prefetch(PathView path) const { return !any_above(no_prefetch_, path.text()); }
+CacheDecision MountPolicy::cache_policy(PathView path, CacheOp op, const Context& ctx) const {
+  const auto named = [&](const std::vector<std::string>& names) {
+    return std::ranges::find(names, path.name()) != names.end();
+  };
+  CacheDecision decision;
+  decision.path_class = class_of(path);
+  const bool reads = op == CacheOp::read || op == CacheOp::list;
+  if (decision.path_class == CacheClass::negative_only) {
+    decision.may_hit = op == CacheOp::read && !ctx.bypass_cache;
+    decision.negative_ttl_ms = op == CacheOp::read ? config_.negative_ttl_ms : 0;
+  }
+  if (decision.path_class != CacheClass::cacheable) return decision;
+  decision.may_hit = op != CacheOp::write && !ctx.bypass_cache;
+  decision.may_fill = op != CacheOp::stat;  // a stat is answered from files and listings, it leaves nothing itself
+  decision.max_bytes = op == CacheOp::list ? config_.max_listing_bytes : config_.max_file_size_bytes;
+  decision.preferred = op == CacheOp::list || named(config_.preferred_names);
+  decision.may_prefetch = reads && !ctx.bypass_cache && !any_above(no_prefetch_, path.text());
+  if (op == CacheOp::read && named(config_.negative_names)) decision.negative_ttl_ms = config_.negative_ttl_ms;
+  return decision;
+}
 
 }  // namespace ragfs

@@ -59,15 +59,73 @@ TEST(MountPolicy, PermissionDependentPathsAreBypassed) {
   EXPECT_FALSE(bypasses(policy, "/public/f"));
 }
 
-TEST(MountPolicy, HintsGoByName) {
+CacheDecision decide(const MountPolicy& policy, std::string_view path, CacheOp op = CacheOp::read,
+                     const Context& ctx = {}) {
+  return policy.cache_policy(PathView::from_normal(path), op, ctx);
+}
+
+TEST(MountPolicy, OnlyWhatIsNamedCacheableIsWhenAnythingIs) {
+  const MountPolicy policy = policy_of({.cacheable_prefixes = {"/local/docs"}, .bypass_prefixes = {"/local/docs/tmp"}});
+  EXPECT_FALSE(bypasses(policy, "/docs"));
+  EXPECT_FALSE(bypasses(policy, "/docs/a/b"));
+  for (const char* path : {"/", "/docs2", "/other/f", "/docs/tmp/f"}) EXPECT_TRUE(bypasses(policy, path)) << path;
+  EXPECT_TRUE(bypasses(policy_of({.cacheable_prefixes = {"/elsewhere"}}), "/f")) << "the mount is not among them";
+  EXPECT_FALSE(bypasses(policy_of({.cacheable_prefixes = {"/"}}), "/f"));
+}
+
+TEST(MountPolicy, EachClassHasItsDecision) {
+  const MountPolicy policy = policy_of({.bypass_prefixes = {"/local/tmp"},
+                                        .permission_dependent_prefixes = {"/local/private"},
+                                        .negative_only_prefixes = {"/local/new"},
+                                        .no_prefetch_prefixes = {"/local/hot"},
+                                        .negative_ttl_ms = 100});
+  for (const auto& [path, path_class] :
+       {std::pair{"/tmp/f", CacheClass::bypass}, std::pair{"/a/x.lock", CacheClass::bypass},
+        std::pair{"/private/f", CacheClass::permission_dependent}, std::pair{"/new/f", CacheClass::negative_only},
+        std::pair{"/a/f", CacheClass::cacheable}}) {
+    const bool cacheable = path_class == CacheClass::cacheable;
+    EXPECT_EQ(bypasses(policy, path), !cacheable) << path;
+    for (const CacheOp op : {CacheOp::read, CacheOp::list, CacheOp::stat, CacheOp::write}) {
+      const CacheDecision decision = decide(policy, path, op);
+      EXPECT_EQ(decision.path_class, path_class) << path;
+      EXPECT_EQ(decision.may_fill, cacheable && op != CacheOp::stat) << path;
+      const bool negative = path_class == CacheClass::negative_only && op == CacheOp::read;
+      EXPECT_EQ(decision.may_hit, negative || (cacheable && op != CacheOp::write)) << path;
+      EXPECT_EQ(decision.negative_ttl_ms, negative ? 100 : 0) << path;
+      EXPECT_EQ(decision.may_prefetch, cacheable && (op == CacheOp::read || op == CacheOp::list)) << path;
+    }
+  }
+}
+
+TEST(MountPolicy, WhoAsksForTheBackendGetsNoHitAndMayFill) {
+  const MountPolicy policy = policy_of({});
+  Context ctx;
+  ctx.bypass_cache = true;
+  const CacheDecision decision = decide(policy, "/a/f", CacheOp::read, ctx);
+  EXPECT_FALSE(decision.may_hit);
+  EXPECT_FALSE(decision.may_prefetch);
+  EXPECT_TRUE(decision.may_fill);
+}
+
+TEST(MountPolicy, HintsGoByNameAndPlace) {
   const MountPolicy policy = policy_of({.no_prefetch_prefixes = {"/local/hot"}, .negative_ttl_ms = 100});
-  EXPECT_TRUE(policy.is_preferred(PathView::from_normal("/a/.abstract.md")));
-  EXPECT_FALSE(policy.is_preferred(PathView::from_normal("/a/x.abstract.md")));
-  EXPECT_TRUE(policy.remembers_absence(PathView::from_normal("/a/.overview.md")));
-  EXPECT_FALSE(policy.remembers_absence(PathView::from_normal("/a/f.md")));
-  EXPECT_FALSE(policy.allows_prefetch(PathView::from_normal("/hot/a")));
-  EXPECT_TRUE(policy.allows_prefetch(PathView::from_normal("/hotter/a")));
-  EXPECT_FALSE(policy_of({}).remembers_absence(PathView::from_normal("/a/.overview.md"))) << "off by default";
+  EXPECT_TRUE(decide(policy, "/a/.abstract.md").preferred);
+  EXPECT_FALSE(decide(policy, "/a/x.abstract.md").preferred);
+  EXPECT_TRUE(decide(policy, "/a/x", CacheOp::list).preferred) << "listings always are";
+  EXPECT_EQ(decide(policy, "/a/.overview.md").negative_ttl_ms, 100);
+  EXPECT_EQ(decide(policy, "/a/.overview.md", CacheOp::list).negative_ttl_ms, 0);
+  EXPECT_EQ(decide(policy, "/a/f.md").negative_ttl_ms, 0);
+  EXPECT_FALSE(decide(policy, "/hot/a").may_prefetch);
+  EXPECT_TRUE(decide(policy, "/hot/a").may_fill);
+  EXPECT_TRUE(decide(policy, "/hotter/a").may_prefetch);
+  EXPECT_EQ(decide(policy_of({}), "/a/.overview.md").negative_ttl_ms, 0) << "off by default";
+}
+
+TEST(MountPolicy, LimitsAreOfFilesAndOfListings) {
+  const MountPolicy policy = policy_of({.max_file_size_bytes = 10, .max_listing_bytes = 20});
+  EXPECT_EQ(decide(policy, "/a/f").max_bytes, 10U);
+  EXPECT_EQ(decide(policy, "/a/f", CacheOp::write).max_bytes, 10U);
+  EXPECT_EQ(decide(policy, "/a/f", CacheOp::list).max_bytes, 20U);
 }
 
 TEST(CachePolicyConfig, ErrorsNameFieldValueAndWhatIsAllowed) {
@@ -80,6 +138,8 @@ TEST(CachePolicyConfig, ErrorsNameFieldValueAndWhatIsAllowed) {
   EXPECT_NE(message({.max_listing_bytes = uint64_t{1} << 40}).find("max_listing_bytes"), std::string::npos);
   EXPECT_NE(message({.bypass_prefixes = {"queue"}}).find("bypass_prefixes: 'queue'"), std::string::npos);
   EXPECT_NE(message({.bypass_prefixes = {"/a/../b"}}).find("bypass_prefixes"), std::string::npos);
+  EXPECT_NE(message({.cacheable_prefixes = {"a"}}).find("cacheable_prefixes: 'a'"), std::string::npos);
+  EXPECT_NE(message({.negative_only_prefixes = {"/a"}}).find("negative_only_prefixes: needs"), std::string::npos);
   EXPECT_NE(message({.bypass_globs = {"["}}).find("bypass_globs: '['"), std::string::npos);
   EXPECT_NE(message({.negative_ttl_ms = 99}).find("negative_ttl_ms: 99"), std::string::npos);
   EXPECT_NE(message({.negative_ttl_ms = 1'001}).find("negative_ttl_ms: 1001"), std::string::npos);

@@ -17,9 +17,12 @@ CachePolicyConfig policy_config(const CacheConfig& cache) {
   CachePolicyConfig out;
   out.max_file_size_bytes = cache.max_file_size_bytes;
   out.max_listing_bytes = cache.max_listing_bytes;
+  out.write_admission = cache.write_admission == "all" ? WriteAdmission::all : WriteAdmission::read_before;
+  out.cacheable_prefixes = cache.cacheable_prefixes;
   out.bypass_prefixes = cache.bypass_prefixes;
   out.bypass_globs = cache.bypass_globs;
   out.permission_dependent_prefixes = cache.permission_dependent_prefixes;
+  out.negative_only_prefixes = cache.negative_only_prefixes;
   out.no_prefetch_prefixes = cache.no_prefetch_prefixes;
   out.preferred_names = cache.preferred_names;
   out.negative_names = cache.negative.names;

@@ -102,8 +102,13 @@ class Validator {
     if (cache.name_space.size() > 255) wrong(kCache + "namespace", "is longer than 255 bytes");
     names(kCache + "negative.names", cache.negative.names);
     names(kCache + "preferred_names", cache.preferred_names);
+    prefixes(kCache + "cacheable_prefixes", cache.cacheable_prefixes);
     prefixes(kCache + "bypass_prefixes", cache.bypass_prefixes);
     prefixes(kCache + "permission_dependent_prefixes", cache.permission_dependent_prefixes);
+    prefixes(kCache + "negative_only_prefixes", cache.negative_only_prefixes);
+    if (!cache.negative_only_prefixes.empty() && cache.negative.ttl_ms == 0) {
+      wrong(kCache + "negative_only_prefixes", "needs negative.ttl_ms; without it nothing is remembered");
+    }
     prefixes(kCache + "no_prefetch_prefixes", cache.no_prefetch_prefixes);
     if (cache.provider == "embedded" && cache.max_file_size_bytes > cache.embedded.dram_bytes) {
       wrong(kCache + "max_file_size_bytes",

@@ -53,6 +53,7 @@ struct EmbeddedSection {
   int64_t max_objects = 0;  // 0 = as many as fit
   uint64_t max_object_bytes = 16ULL << 20;
   int64_t shards = 0;  // 0 = by memory and CPUs
+  int64_t account_share_percent = 80;
   DiskSection disk;
 };
 
@@ -113,9 +114,12 @@ struct CacheConfig {
   std::string inherited = "verify";  // objects of earlier epochs: verify, discard
   uint64_t max_file_size_bytes = 1ULL << 20;
   uint64_t max_listing_bytes = 1ULL << 20;
+  std::string write_admission = "all";
+  std::vector<std::string> cacheable_prefixes;
   std::vector<std::string> bypass_prefixes;
   std::vector<std::string> bypass_globs;
   std::vector<std::string> permission_dependent_prefixes;
+  std::vector<std::string> negative_only_prefixes;
   std::vector<std::string> no_prefetch_prefixes;
   std::vector<std::string> preferred_names = {".abstract.md", ".overview.md"};
   NegativeConfig negative;

@@ -63,6 +63,7 @@ Result<std::shared_ptr<CacheProvider>> open_embedded(const CacheConfig& cache) {
   config.max_objects = static_cast<uint64_t>(cache.embedded.max_objects);
   config.max_object_bytes = std::min(cache.embedded.max_object_bytes, cache.embedded.dram_bytes / 8);
   config.shards = static_cast<uint32_t>(cache.embedded.shards);
+  config.account_share_percent = static_cast<uint32_t>(cache.embedded.account_share_percent);
   config.disk = disk_config(cache.embedded.disk);
   config.log = [](std::string_view line) { fmt::print(stderr, "ragfs: {}\n", line); };
   auto created = EmbeddedProvider::create(config);

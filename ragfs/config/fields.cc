@@ -125,6 +125,10 @@ const Section& embedded_fields() {
               .says("Parts with a lock of their own, a power of two; 0: by memory "
                     "and CPUs.")
               .between(0, 256),
+          field("account_share_percent", &EmbeddedSection::account_share_percent)
+              .says("Part of a full memory that one account (the first directory below its mount) may take from "
+                    "others; above it, its new objects push out its own. 100: no limit.")
+              .between(1, 100),
           section("disk", &EmbeddedSection::disk, disk_fields()),
       },
       {}};
@@ -275,6 +279,13 @@ std::vector<Field> cache_limits() {
 
 std::vector<Field> cache_policy() {
   return {
+      field("write_admission", &CacheConfig::write_admission)
+          .says("Which written files are cached at once: `all`, or `read_before`: those that this process has read, so "
+                "that an import leaves no trace. preferred_names always are.")
+          .one_of({"all", "read_before"}),
+      field("cacheable_prefixes", &CacheConfig::cacheable_prefixes)
+          .says("Only these paths are cached, with all below them; none: everything that no other key excludes.")
+          .are_tree_paths(),
       field("bypass_prefixes", &CacheConfig::bypass_prefixes)
           .says("Paths that are never cached, with all below them.")
           .are_tree_paths(),
@@ -282,6 +293,10 @@ std::vector<Field> cache_policy() {
           .says("Patterns of absolute paths that are never cached (* within a name, ** across names)."),
       field("permission_dependent_prefixes", &CacheConfig::permission_dependent_prefixes)
           .says("Paths where the backend answers each caller differently: never cached.")
+          .are_tree_paths(),
+      field("negative_only_prefixes", &CacheConfig::negative_only_prefixes)
+          .says("Paths of which nothing is cached but that a file does not exist, whatever its name, for "
+                "negative.ttl_ms.")
           .are_tree_paths(),
       field("no_prefetch_prefixes", &CacheConfig::no_prefetch_prefixes)
           .says("Paths that are never read ahead: sensitive or changing all the time.")

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "ragfs/base/hash.h"
+#include "ragfs/cache/key.h"
+
 namespace ragfs {
 
 MemoryTierConfig EmbeddedConfig::memory(EvictionSink* sink) const {
@@ -10,7 +13,9 @@ MemoryTierConfig EmbeddedConfig::memory(EvictionSink* sink) const {
           .max_object_bytes = max_object_bytes,
           .shards = shards,
           .clock = clock,
-          .sink = sink};
+          .sink = sink,
+          .owner_of = [](std::string_view key) { return hash64(account_of_key(key)); },
+          .owner_share_percent = account_share_percent};
 }
 
 Result<void> EmbeddedConfig::validate() const {

@@ -18,6 +18,7 @@ struct EmbeddedConfig {
   uint64_t max_objects = 0;                        // objects in all; 0 = as many as fit
   uint64_t max_object_bytes = uint64_t{16} << 20;  // key and value; never more than an eighth of dram_bytes
   uint32_t shards = 0;                             // power of two up to 256; 0 = by memory and CPUs
+  uint32_t account_share_percent = 80;             // of dram_bytes, while it is full; 1 to 100 (no limit)
   const Clock* clock = &Clock::system();           // for TTLs; must outlive the provider
   std::optional<SecondTierConfig> disk;            // local disks behind the memory; none without. Its clock is ours
   StoreLog log;                                    // lines for the operator about the disks

@@ -165,6 +165,7 @@ std::vector<ProviderMetric> EmbeddedProvider::metrics() const {
                                      figure("dram_updates_total", stats.updates),
                                      figure("dram_erases_total", stats.erases),
                                      figure("dram_evictions_total", stats.evictions),
+                                     figure("dram_share_evictions_total", stats.share_evictions),
                                      figure("dram_rejected_too_large_total", stats.rejected_too_large),
                                      figure("dram_rejected_full_total", stats.rejected_full),
                                      figure("dram_relocations_total", stats.relocations)};

@@ -74,11 +74,12 @@ bool MemoryShard::relocate(Entry* from, Entry* to) {
   return true;
 }
 
-size_t MemoryShard::evict(uint64_t now_ms, uint64_t want_bytes, bool at_any_rate, std::span<Entry*> out) {
+size_t MemoryShard::evict(uint64_t now_ms, uint64_t want_bytes, bool at_any_rate, const EvictionScope& scope,
+                          std::span<Entry*> out) {
   const SpinLockGuard guard(lock_);
   size_t count = 0;
   for (uint64_t bytes = 0; count < out.size() && bytes < want_bytes; bytes += out[count++]->bytes()) {
-    Entry* victim = fifo_.evict(now_ms, at_any_rate);
+    Entry* victim = fifo_.evict(now_ms, at_any_rate, scope);
     if (victim == nullptr) break;
     table_.remove(victim);
     victim->set_state(victim->state() & (Entry::kInMain | Entry::kPreferred));  // for whom it is offered to

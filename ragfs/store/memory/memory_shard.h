@@ -49,7 +49,8 @@ class alignas(64) MemoryShard {
   // reference on `to` over; the index's on `from` passes to the caller.
   bool relocate(Entry* from, Entry* to) RAGFS_EXCLUDES(lock_);
   // Takes victims out until they have `want_bytes` in all, at most out.size(); how many. See S3Fifo::evict().
-  size_t evict(uint64_t now_ms, uint64_t want_bytes, bool at_any_rate, std::span<Entry*> out) RAGFS_EXCLUDES(lock_);
+  size_t evict(uint64_t now_ms, uint64_t want_bytes, bool at_any_rate, const EvictionScope& scope,
+               std::span<Entry*> out) RAGFS_EXCLUDES(lock_);
   // Pins the entries of some buckets from `bucket` on and moves it past them; false when there are no more buckets.
   bool collect(size_t& bucket, std::vector<Entry*>& out) RAGFS_EXCLUDES(lock_);
   // Asks for the memory that a lookup of this hash will touch first.

@@ -18,6 +18,7 @@ struct MemoryTierStats {
   uint64_t updates = 0;  // puts over a present one
   uint64_t erases = 0;   // of objects that were there
   uint64_t evictions = 0;
+  uint64_t share_evictions = 0;  // of these: made for an owner above its share, of its own objects
   uint64_t rejected_too_large = 0;
   uint64_t rejected_full = 0;  // nothing could be evicted: readers hold too much
   uint64_t relocations = 0;    // entries moved so that a slab could be given back
@@ -38,6 +39,7 @@ class MemoryTierCounters {
     kUpdates,
     kErases,
     kEvictions,
+    kShareEvictions,
     kRejectedTooLarge,
     kRejectedFull,
     kRelocations,

@@ -18,7 +18,9 @@ constexpr uint64_t kLeastShardObjects = 64;
 constexpr uint64_t kLeastEntryBytes = 96;
 constexpr uint64_t kScatteredShare = 16;  // of the capacity: more than this in scattered free cells is worth moving
 constexpr size_t kMostVictims = 8;        // taken out under one lock
-constexpr size_t kPatientRounds = 8;      // through all shards, before the least used of a few entries must go
+constexpr size_t kLooksAtAShard = 64;     // for victims among one owner's objects, 64 of anybody's a look
+constexpr size_t kMostLooksAmongOwn = 512;
+constexpr size_t kPatientRounds = 8;  // through all shards, before the least used of a few entries must go
 
 uint32_t pick_shards(const MemoryTierConfig& config) {
   if (config.shards != 0) return config.shards;
@@ -50,6 +52,9 @@ Result<void> MemoryTierConfig::validate() const {
     return fail(ErrorCode::config,
                 fmt::format("shards is {}; allowed: 0 (by itself) or a power of two up to {}", shards, kMostShards));
   }
+  if (owner_share_percent < 1 || owner_share_percent > 100) {
+    return fail(ErrorCode::config, fmt::format("owner_share_percent is {}; allowed: 1 to 100", owner_share_percent));
+  }
   if (clock == nullptr) return fail(ErrorCode::config, "clock is not set");
   return {};
 }
@@ -62,7 +67,7 @@ Result<std::unique_ptr<MemoryTier>> MemoryTier::create(const MemoryTierConfig& c
   auto tier = std::unique_ptr<MemoryTier>(new MemoryTier(config, std::move(*heap)));
   tier->max_object_bytes_ = max_object;
   const uint32_t shards = pick_shards(config);
-  size_t index_bytes = 0;
+  size_t index_bytes = tier->shares_.counts() ? OwnerShare::memory_bytes() : 0;
   for (uint32_t i = 0; i < shards; ++i) {
     // Twice an even share: shards are never filled quite evenly.
     Result<EntryTable> table = EntryTable::create(2 * config.capacity_bytes / kLeastEntryBytes / shards);
@@ -76,7 +81,11 @@ Result<std::unique_ptr<MemoryTier>> MemoryTier::create(const MemoryTierConfig& c
 }
 
 MemoryTier::MemoryTier(const MemoryTierConfig& config, SlabHeap::Ref heap)
-    : config_(config), start_ns_(config.clock->monotonic_ns()), heap_(std::move(heap)) {}
+    : config_(config),
+      start_ns_(config.clock->monotonic_ns()),
+      heap_(std::move(heap)),
+      shares_(config.owner_share_percent < 100 ? config.owner_of : nullptr,
+              config.capacity_bytes / 100 * config.owner_share_percent) {}
 
 MemoryTier::~MemoryTier() { clear(); }
 
@@ -166,14 +175,14 @@ Result<void> MemoryTier::reject(const Item& item, ErrorCode code) {
                                 heap_->detached_bytes(), config_.capacity_bytes));
 }
 
-void* MemoryTier::allocate(size_t bytes) {
+void* MemoryTier::allocate(size_t bytes, std::string_view key) {
   void* cell = heap_->allocate(bytes);
   // Enough to empty slabs of another class even if all that is evicted lies scattered; then readers must be in the way.
   const uint64_t most_evicted = 4 * bytes + config_.capacity_bytes / 4;
   for (uint64_t evicted = 0; cell == nullptr && evicted <= most_evicted;) {
     const bool scattered = heap_->scattered_bytes() > config_.capacity_bytes / kScatteredShare;
     if (!scattered || !drain_one_slab()) {
-      const size_t won = evict_some(bytes);
+      const size_t won = evict_some(bytes, key);
       if (won == 0 && !drain_one_slab()) return heap_->allocate(bytes);
       evicted += won;
     }
@@ -184,7 +193,7 @@ void* MemoryTier::allocate(size_t bytes) {
 
 Entry* MemoryTier::make_entry(const Item& item) {
   const size_t value_bytes = item.head.size() + item.tail.size();
-  void* cell = allocate(Entry::bytes_for(item.key.size(), value_bytes));
+  void* cell = allocate(Entry::bytes_for(item.key.size(), value_bytes), item.key);
   if (cell == nullptr) return nullptr;
   Entry* entry = Entry::begin(cell, heap_.get(), item.key, item.hash, value_bytes,
                               expiry_ms(item.options.expires_at_ns), &SlabHeap::release_entry);
@@ -195,10 +204,11 @@ Entry* MemoryTier::make_entry(const Item& item) {
 
 Result<void> MemoryTier::put(const Item& item) {
   if (auto good = check(item); !good) return good;
-  enforce_object_limit();
+  enforce_object_limit(item.key);
   Entry* entry = make_entry(item);
   if (entry == nullptr) return reject(item, ErrorCode::full);
-  auto done = finish_link(shard_for(item.hash).link(entry), entry);
+  const size_t bytes = entry->bytes();
+  auto done = finish_link(shard_for(item.hash).link(entry), entry, item.key, bytes);
   if (!done) return reject(item, ErrorCode::full);
   heap_->trim();
   return {};
@@ -209,21 +219,23 @@ Result<bool> MemoryTier::put_unless_changed(const Item& item, const ChangeMarks&
   if (item.key.size() + item.head.size() + item.tail.size() > max_object_bytes_) {
     return fail(ErrorCode::too_large, "larger than the memory tier takes");
   }
-  enforce_object_limit();
+  enforce_object_limit(item.key);
   Entry* entry = make_entry(item);
   if (entry == nullptr) return fail(ErrorCode::full, "readers hold too much");
+  const size_t bytes = entry->bytes();
   MemoryShard& shard = shard_for(item.hash);
   MemoryShard::Linked linked;
   {
     const SpinLockGuard guard(shard.lock());
     if (!marks.changed_since(item.hash, ticket)) linked = shard.link_locked(entry);
   }
-  const bool stored = finish_link(linked, entry).has_value();
+  const bool stored = finish_link(linked, entry, item.key, bytes).has_value();
   heap_->trim();
   return stored;
 }
 
-Result<void> MemoryTier::finish_link(const MemoryShard::Linked& linked, Entry* entry) {
+Result<void> MemoryTier::finish_link(const MemoryShard::Linked& linked, Entry* entry, std::string_view key,
+                                     size_t bytes) {
   if (linked.index_bytes != 0) {
     heap_->charge_outside(linked.index_bytes);
     index_bytes_.fetch_add(linked.index_bytes, std::memory_order_relaxed);
@@ -232,7 +244,9 @@ Result<void> MemoryTier::finish_link(const MemoryShard::Linked& linked, Entry* e
     entry->drop_ref();
     return fail(ErrorCode::full, "no memory for the index");
   }
+  shares_.add(key, static_cast<int64_t>(bytes));
   if (linked.replaced != nullptr) {
+    shares_.add(key, -static_cast<int64_t>(linked.replaced->bytes()));
     heap_->detach(linked.replaced);
     counters_.add(MemoryTierCounters::kUpdates);
   } else {
@@ -244,6 +258,7 @@ Result<void> MemoryTier::finish_link(const MemoryShard::Linked& linked, Entry* e
 
 void MemoryTier::forget(Entry* entry) noexcept {
   objects_.fetch_sub(1, std::memory_order_relaxed);
+  shares_.add(entry->key(), -static_cast<int64_t>(entry->bytes()));
   heap_->detach(entry);
 }
 
@@ -269,7 +284,7 @@ Result<void> MemoryTier::put_atomic(std::span<const Item> items) {
     const auto named_again = [&](const Item& later) { return later.key == items[i].key; };
     result = check(items[i]);
     if (!result || std::any_of(items.begin() + static_cast<std::ptrdiff_t>(i) + 1, items.end(), named_again)) continue;
-    enforce_object_limit();
+    enforce_object_limit(items[i].key);
     entries[made] = make_entry(items[i]);
     if (entries[made] == nullptr) {
       result = reject(items[i], ErrorCode::full);
@@ -299,6 +314,7 @@ Result<void> MemoryTier::link_all(std::span<Entry* const> entries) RAGFS_NO_THRE
   const auto distinct_end = std::unique(shards.begin(), shards_end);
 
   std::array<MemoryShard::Linked, kMostAtomicItems> linked{};
+  for (Entry* entry : entries) entry->add_ref();  // its key is needed after it was linked
   for (auto shard = shards.begin(); shard != distinct_end; ++shard) (*shard)->lock().lock();
   for (size_t i = 0; i < entries.size(); ++i) {
     Entry* entry = entries[i];
@@ -317,7 +333,8 @@ Result<void> MemoryTier::link_all(std::span<Entry* const> entries) RAGFS_NO_THRE
   for (size_t i = 0; i < entries.size(); ++i) {
     const bool lost_old = !linked[i].done && linked[i].replaced != nullptr;
     if (lost_old) forget(linked[i].replaced);
-    if (auto done = finish_link(linked[i], entries[i]); !done) result = done;
+    if (auto done = finish_link(linked[i], entries[i], entries[i]->key(), entries[i]->bytes()); !done) result = done;
+    entries[i]->drop_ref();
   }
   return result;
 }
@@ -381,17 +398,42 @@ void MemoryTier::clear() {
 
 // --- making room ---
 
-size_t MemoryTier::evict_some(uint64_t want_bytes) {
+size_t MemoryTier::take_victims(uint64_t want_bytes, std::span<Entry*> victims) {
   const uint64_t now = now_ms();
+  // Every look without a victim uses up hits that somebody made, so a put pays for few of them on average.
+  for (size_t tries = 0; tries < kPatientRounds * shards_.size(); ++tries) {
+    const uint64_t turn = next_victim_.fetch_add(1, std::memory_order_relaxed);
+    const bool last_round = tries >= (kPatientRounds - 1) * shards_.size();
+    MemoryShard& shard = *shards_[turn & (shards_.size() - 1)];
+    if (const size_t count = shard.evict(now, want_bytes, last_round, {}, victims); count != 0) return count;
+  }
+  return 0;
+}
+
+// Each look sends what others own round, so a shard is stayed with: what was passed is not met again soon, and a put
+// pays for few of many looks on average.
+size_t MemoryTier::take_own_victims(std::string_view key, uint64_t want_bytes, std::span<Entry*> victims) {
+  const uint64_t now = now_ms();
+  const uint64_t first = next_victim_.fetch_add(1, std::memory_order_relaxed);
+  for (size_t tries = 0; tries < kMostLooksAmongOwn; ++tries) {
+    const bool impatient = tries % kLooksAtAShard >= kPatientRounds;
+    MemoryShard& shard = *shards_[(first + tries / kLooksAtAShard) & (shards_.size() - 1)];
+    const size_t count = shard.evict(now, want_bytes, impatient, {&shares_, key}, victims);
+    if (count != 0) return count;
+  }
+  return 0;
+}
+
+size_t MemoryTier::evict_some(uint64_t want_bytes, std::string_view key) {
   const uint64_t ticket = config_.sink == nullptr ? 0 : config_.sink->before_eviction();
   std::array<Entry*, kMostVictims> victims;
   size_t count = 0;
-  // Every look without a victim uses up hits that somebody made, so a put pays for few of them on average.
-  for (size_t tries = 0; count == 0 && tries < kPatientRounds * shards_.size(); ++tries) {
-    const uint64_t turn = next_victim_.fetch_add(1, std::memory_order_relaxed);
-    const bool last_round = tries >= (kPatientRounds - 1) * shards_.size();
-    count = shards_[turn & (shards_.size() - 1)]->evict(now, want_bytes, last_round, victims);
+  if (shares_.is_over(key)) {
+    count = take_own_victims(key, want_bytes, victims);
+    counters_.add(MemoryTierCounters::kShareEvictions, count);
   }
+  // One that finds none of its own behind a great many of others takes one of theirs.
+  if (count == 0) count = take_victims(want_bytes, victims);
   size_t bytes = 0;
   for (size_t i = 0; i < count; ++i) {
     bytes += victims[i]->bytes();
@@ -402,10 +444,10 @@ size_t MemoryTier::evict_some(uint64_t want_bytes) {
   return bytes;
 }
 
-void MemoryTier::enforce_object_limit() {
+void MemoryTier::enforce_object_limit(std::string_view key) {
   if (config_.max_objects == 0) return;
   const auto most = static_cast<int64_t>(config_.max_objects);
-  while (objects_.load(std::memory_order_relaxed) >= most && evict_some(1) != 0) {
+  while (objects_.load(std::memory_order_relaxed) >= most && evict_some(1, key) != 0) {
   }
 }
 
@@ -456,6 +498,7 @@ MemoryTierStats MemoryTier::stats() const {
   stats.updates = counters_.sum(C::kUpdates);
   stats.erases = counters_.sum(C::kErases);
   stats.evictions = counters_.sum(C::kEvictions);
+  stats.share_evictions = counters_.sum(C::kShareEvictions);
   stats.rejected_too_large = counters_.sum(C::kRejectedTooLarge);
   stats.rejected_full = counters_.sum(C::kRejectedFull);
   stats.relocations = counters_.sum(C::kRelocations);

@@ -28,6 +28,7 @@
 #include "ragfs/store/memory/eviction_sink.h"
 #include "ragfs/store/memory/memory_shard.h"
 #include "ragfs/store/memory/memory_stats.h"
+#include "ragfs/store/memory/owner_share.h"
 #include "ragfs/store/memory/slab_heap.h"
 
 namespace ragfs {
@@ -45,6 +46,8 @@ struct MemoryTierConfig {
   uint32_t shards = 0;                    // power of two, at most 256; 0 = by capacity and CPUs
   const Clock* clock = &Clock::system();  // for expiry; must outlive the tier
   EvictionSink* sink = nullptr;           // is offered what is evicted; must outlive the tier
+  OwnerOf owner_of = nullptr;             // tells objects' owners apart; nullptr = nobody owns anything
+  uint32_t owner_share_percent = 100;     // of the capacity: above it, an owner's new objects evict its own; 1 to 100
 
   // Errors: config; the message names the field, its value and what is allowed.
   Result<void> validate() const;
@@ -119,15 +122,21 @@ class MemoryTier {
   Result<void> check(const Item& item);
   // A filled entry with the caller's reference, or nullptr when no room could be made.
   Entry* make_entry(const Item& item);
-  void* allocate(size_t bytes);
+  void* allocate(size_t bytes, std::string_view key);
   // Counts what a link did, and lets the replaced entry go.
-  Result<void> finish_link(const MemoryShard::Linked& linked, Entry* entry);
+  // `entry` is not touched when it was linked: somebody may have evicted it by now.
+  Result<void> finish_link(const MemoryShard::Linked& linked, Entry* entry, std::string_view key, size_t bytes);
   // An entry that was taken out of the index for good.
   void forget(Entry* entry) noexcept;
   Result<void> reject(const Item& item, ErrorCode code);
-  // Evicts objects of at least `want_bytes` in all from the shards in turn; the bytes won, 0 when nothing can be.
-  size_t evict_some(uint64_t want_bytes);
-  void enforce_object_limit();
+  // Takes objects of at least `want_bytes` in all out of one shard, the next one that has any; how many.
+  size_t take_victims(uint64_t want_bytes, std::span<Entry*> victims);
+  // The same among those of the key's owner.
+  size_t take_own_victims(std::string_view key, uint64_t want_bytes, std::span<Entry*> victims);
+  // Evicts objects of at least `want_bytes` in all from the shards in turn, so that one of `key` finds room; the bytes
+  // won, 0 when nothing can be.
+  size_t evict_some(uint64_t want_bytes, std::string_view key);
+  void enforce_object_limit(std::string_view key);
   // Moves the entries of a sparse slab elsewhere; true if that emptied it.
   bool drain_one_slab();
   void move_elsewhere(Entry* entry);
@@ -139,6 +148,7 @@ class MemoryTier {
   uint64_t max_object_bytes_ = 0;
   std::vector<std::unique_ptr<MemoryShard>> shards_;
   MemoryTierCounters counters_;
+  OwnerShare shares_;
   alignas(64) std::atomic<int64_t> objects_{0};  // a racing erase may count before its put: below 0 for a moment
   std::atomic<uint64_t> next_victim_{0};
   std::atomic<int64_t> index_bytes_{0};

@@ -198,6 +198,84 @@ TEST(MemoryTier, AScanDoesNotFlushTheWorkingSet) {
   EXPECT_GE(kept, 7900);
 }
 
+// The owner of "a:1" is "a".
+uint64_t owner_before_colon(std::string_view key) { return hash64(key.substr(0, key.find(':'))); }
+
+TEST(MemoryTier, AnOwnerAboveItsShareEvictsItsOwnOnceMemoryIsFull) {
+  auto tier = make_tier({.capacity_bytes = 16 << 20, .owner_of = owner_before_colon, .owner_share_percent = 50});
+  const std::string value(1000, 'v');
+  const auto count = [&](const char* owner, int objects) {
+    int there = 0;
+    for (int i = 0; i < objects; ++i) {
+      const std::string key = fmt::format("{}:{}", owner, i);
+      there += tier->contains(key, hash64(key)) ? 1 : 0;
+    }
+    return there;
+  };
+  // Alone, it may have everything.
+  for (int i = 0; i < 14'000; ++i) ASSERT_TRUE(put(*tier, fmt::format("greedy:{}", i), value));
+  EXPECT_GT(count("greedy", 14'000), 12'500);
+  // Others push it back.
+  for (int i = 0; i < 4'000; ++i) ASSERT_TRUE(put(*tier, fmt::format("small:{}", i), value));
+  EXPECT_EQ(count("small", 4'000), 4'000);
+  // Objects that are used all the time count no less for it: what is above the share goes for its own.
+  for (int i = 0; i < 60'000; ++i) {
+    const std::string key = fmt::format("greedy:{}", 20'000 + i);
+    ASSERT_TRUE(put(*tier, key, value));
+    for (int hit = 0; hit < 3; ++hit) ASSERT_TRUE(get(*tier, key)) << "the latest object is there";
+  }
+  EXPECT_GE(count("small", 4'000), 3'990);
+  EXPECT_GT(tier->stats().share_evictions, 50'000U);
+}
+
+TEST(MemoryTier, WithoutSharesTheOneThatIsUsedMoreTakesAll) {
+  auto tier = make_tier({.capacity_bytes = 16 << 20, .owner_of = owner_before_colon, .owner_share_percent = 100});
+  const std::string value(1000, 'v');
+  for (int i = 0; i < 4'000; ++i) ASSERT_TRUE(put(*tier, fmt::format("small:{}", i), value));
+  for (int i = 0; i < 60'000; ++i) {
+    const std::string key = fmt::format("greedy:{}", i);
+    ASSERT_TRUE(put(*tier, key, value));
+    for (int hit = 0; hit < 3; ++hit) get(*tier, key);
+  }
+  int there = 0;
+  for (int i = 0; i < 4'000; ++i) {
+    const std::string key = fmt::format("small:{}", i);
+    there += tier->contains(key, hash64(key)) ? 1 : 0;
+  }
+  EXPECT_LT(there, 100);
+  EXPECT_EQ(tier->stats().share_evictions, 0U);
+}
+
+// What is counted of an owner is right after every way in and out: else a share would close or vanish with time.
+TEST(MemoryTier, SharesAreKeptRightByEveryWayInAndOut) {
+  auto tier = make_tier({.capacity_bytes = 4 << 20, .owner_of = owner_before_colon, .owner_share_percent = 50});
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 30'000; ++i) {
+    const std::string key = fmt::format("a:{}", random() % 500);
+    switch (random() % 5) {
+      case 0: tier->erase(key, hash64(key)); break;
+      case 1: {
+        const std::string second = fmt::format("a:{}", random() % 500);
+        const std::string value(random() % 3000, 'x');
+        const std::vector<MemoryTier::Item> items = {
+            {.key = key, .hash = hash64(key), .head = "", .tail = value},
+            {.key = second, .hash = hash64(second), .head = "", .tail = value}};
+        (void)tier->put_atomic(items);
+        break;
+      }
+      default: (void)put(*tier, key, std::string(random() % 3000, 'y')); break;
+    }
+  }
+  tier->clear();
+  // Nothing is left of the owner, so all of its share is free again: it fills half before it evicts its own.
+  for (int i = 0; i < 1'500; ++i) ASSERT_TRUE(put(*tier, fmt::format("a:{}", i), std::string(1000, 'z')));
+  ASSERT_EQ(tier->stats().objects, 1'500U);
+  for (int i = 0; i < 1'500; ++i) ASSERT_TRUE(put(*tier, fmt::format("b:{}", i), std::string(1000, 'z')));
+  const uint64_t before = tier->stats().share_evictions;
+  for (int i = 0; i < 3'000; ++i) ASSERT_TRUE(put(*tier, fmt::format("b:{}", 2'000 + i), std::string(1000, 'z')));
+  EXPECT_GT(tier->stats().share_evictions, before);
+}
+
 TEST(MemoryTier, PreferredObjectsOutliveOthersOfTheSameUse) {
   auto tier = make_tier({.capacity_bytes = 8 << 20});
   for (int i = 0; i < 2000; ++i) {

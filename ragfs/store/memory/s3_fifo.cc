@@ -66,14 +66,30 @@ void S3Fifo::move_to_main(Entry* entry, uint8_t frequency) noexcept {
   main_.push(entry);
 }
 
-Entry* S3Fifo::evict(uint64_t now_ms, bool at_any_rate) {
+bool S3Fifo::takes_small(const EvictionScope& scope, int passed_in_small, int passed_in_main) const noexcept {
+  // The last entry of the small queue has not had its chance yet, unless there is nothing else.
+  const bool is_due = main_.count == 0 || (small_.count > 1 && small_.bytes * kSmallShare > bytes());
+  if (scope.shares == nullptr) return is_due;
+  if (is_due) return passed_in_small < kMostLookedAt / 2 || main_.count == 0;
+  return passed_in_main >= kMostLookedAt / 2 && small_.count != 0;
+}
+
+Entry* S3Fifo::evict(uint64_t now_ms, bool at_any_rate, const EvictionScope& scope) {
   Entry* least_used = nullptr;
+  int passed_in_small = 0;
+  int passed_in_main = 0;
   for (int looked_at = 0; looked_at < kMostLookedAt && size() != 0; ++looked_at) {
-    // The last entry of the small queue has not had its chance yet, unless there is nothing else.
-    const bool small_is_due = main_.count == 0 || (small_.count > 1 && small_.bytes * kSmallShare > bytes());
-    Entry* entry = small_is_due ? small_.oldest : main_.oldest;
+    const bool in_small = takes_small(scope, passed_in_small, passed_in_main);
+    Queue& queue = in_small ? small_ : main_;
+    Entry* entry = queue.oldest;
     if (entry->prev != nullptr) Entry::prefetch(entry->prev);
-    if (small_is_due ? evict_from_small(now_ms) : evict_from_main(now_ms)) return entry;
+    if (!scope.covers(entry->key())) {
+      queue.remove(entry);
+      queue.push(entry);
+      ++(in_small ? passed_in_small : passed_in_main);
+      continue;
+    }
+    if (in_small ? evict_from_small(entry, now_ms) : evict_from_main(entry, now_ms)) return entry;
     if (!is_pinned(entry) && (least_used == nullptr || entry->frequency() < least_used->frequency())) {
       least_used = entry;
     }
@@ -83,8 +99,7 @@ Entry* S3Fifo::evict(uint64_t now_ms, bool at_any_rate) {
   return least_used;
 }
 
-bool S3Fifo::evict_from_small(uint64_t now_ms) {
-  Entry* entry = small_.oldest;
+bool S3Fifo::evict_from_small(Entry* entry, uint64_t now_ms) {
   if (!is_expired(entry, now_ms)) {
     if (is_preferred(entry)) {
       move_to_main(entry, Entry::kMaxFrequency);
@@ -100,8 +115,7 @@ bool S3Fifo::evict_from_small(uint64_t now_ms) {
   return true;
 }
 
-bool S3Fifo::evict_from_main(uint64_t now_ms) {
-  Entry* entry = main_.oldest;
+bool S3Fifo::evict_from_main(Entry* entry, uint64_t now_ms) {
   const uint8_t frequency = entry->frequency();
   if (is_expired(entry, now_ms) || (frequency == 0 && !is_pinned(entry))) {
     main_.remove(entry);

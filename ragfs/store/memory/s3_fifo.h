@@ -8,7 +8,7 @@
 //
 // Ours besides: preferred entries always move to the main queue and start there with all rounds; entries pinned by
 // readers are passed over (evicting them would free nothing); one call looks at a bounded number of entries, and then
-// takes the best of them.
+// takes the best of them; an eviction among one owner's entries sends those of others round unchanged.
 //
 // Thread-safety: none; belongs to a shard's lock.
 #pragma once
@@ -18,6 +18,7 @@
 
 #include "ragfs/store/memory/entry.h"
 #include "ragfs/store/memory/ghost_table.h"
+#include "ragfs/store/memory/owner_share.h"
 
 namespace ragfs {
 
@@ -33,7 +34,7 @@ class S3Fifo {
   // Takes the next entry to evict out of its queue; nullptr when a bounded look found none: then the queues have moved
   // on, and more calls find one, unless everything is pinned. With `at_any_rate` the least used unpinned entry of those
   // looked at goes. `now_ms` is in the tier's time: expired entries go first wherever they are met.
-  Entry* evict(uint64_t now_ms, bool at_any_rate);
+  Entry* evict(uint64_t now_ms, bool at_any_rate, const EvictionScope& scope = {});
 
   size_t size() const noexcept { return small_.count + main_.count; }
   uint64_t bytes() const noexcept { return small_.bytes + main_.bytes; }
@@ -50,9 +51,11 @@ class S3Fifo {
   };
   Queue& queue_of(const Entry* entry) noexcept { return entry->in_main() ? main_ : small_; }
   void move_to_main(Entry* entry, uint8_t frequency) noexcept;
-  // Evicts the oldest entry of the queue (true), or moves it to the head of the main one.
-  bool evict_from_small(uint64_t now_ms);
-  bool evict_from_main(uint64_t now_ms);
+  // The small queue, while it has more than its part; the other one once none of the scope's was found in half a look.
+  bool takes_small(const EvictionScope& scope, int passed_in_small, int passed_in_main) const noexcept;
+  // Evicts the entry (true), or moves it to the head of the main queue.
+  bool evict_from_small(Entry* entry, uint64_t now_ms);
+  bool evict_from_main(Entry* entry, uint64_t now_ms);
 
   Queue small_;
   Queue main_;
