@@ -1,6 +1,7 @@
-// CacheCounters: what the cache counts. One per coherence domain and one per mount.
+// CacheCounters: what the cache counts. One per coherence domain and one per mount: those up to kLastOfMounts are
+// counted by mounts, the others by the domain.
 //
-// The names follow the RFC (kCacheCounterNames); /metrics adds the prefix "ragfs_cache_".
+// The names follow the RFC (kCacheCounterNames); /metrics adds the prefix "ragfs_cache_" (docs/metrics.md).
 // Thread-safety: all methods may be called from any thread; adding is one uncontended atomic add.
 #pragma once
 
@@ -19,6 +20,10 @@ enum class CacheCounter : uint8_t {
   stat_hit,
   stat_miss,
   negative_hit,
+  bytes_from_cache,
+  bytes_from_backend,
+  verify_sampled,    // hits that were compared with the backend
+  verify_wrong,      // and were not what it holds: refused
   bypass,            // by policy, by the caller's context, or because the cache is off
   stale_record,      // refused by a path record
   stale_generation,  // refused by a subtree record
@@ -29,7 +34,10 @@ enum class CacheCounter : uint8_t {
   fill,              // stored after a miss
   fill_refused,      // a mutation came between the read and the put
   fill_failed,       // the provider did not take it
-  set_failed,        // write-through puts that failed
+  set,               // write-through puts that the provider took
+  set_failed,        // and those that failed
+  invalidation,      // objects that a mutation made invalid
+  delete_,           // of these: erases that were confirmed at once
   delete_failed,     // erases that failed and went to the retry queue
   delete_retried,    // erases made again from the retry queue
   second_erase,      // erases made again because an older fill had been running
@@ -39,14 +47,13 @@ enum class CacheCounter : uint8_t {
   new_epoch,
   revalidated,        // verified against the backend's version and re-stamped
   revalidate_failed,  // the version differed or was unknown
-  bytes_from_cache,
-  bytes_from_backend,
-  direct_read,  // backend reads through the gate: the flight table was full, or a mutation was running
+  direct_read,        // backend reads through the gate: the flight table was full, or a mutation was running
   gate_timeout,
   retry_queue_overflow,
   cache_not_updated,  // strict mode: the mutation was answered with an error
 };
 inline constexpr size_t kCacheCounterCount = static_cast<size_t>(CacheCounter::cache_not_updated) + 1;
+inline constexpr CacheCounter kLastOfMounts = CacheCounter::bypass;
 
 // In the order of the enum.
 inline constexpr std::array<std::string_view, kCacheCounterCount> kCacheCounterNames = {
@@ -57,6 +64,10 @@ inline constexpr std::array<std::string_view, kCacheCounterCount> kCacheCounterN
     "stat_hit",
     "stat_miss",
     "negative_hit",
+    "bytes_from_cache",
+    "bytes_from_backend",
+    "verify_sampled",
+    "verify_wrong",
     "bypass",
     "stale_record",
     "stale_generation",
@@ -67,7 +78,10 @@ inline constexpr std::array<std::string_view, kCacheCounterCount> kCacheCounterN
     "fill",
     "fill_refused",
     "fill_failed",
+    "set",
     "set_failed",
+    "invalidation",
+    "delete",
     "delete_failed",
     "delete_retried",
     "second_erase",
@@ -77,8 +91,6 @@ inline constexpr std::array<std::string_view, kCacheCounterCount> kCacheCounterN
     "new_epoch",
     "revalidated",
     "revalidate_failed",
-    "bytes_from_cache",
-    "bytes_from_backend",
     "direct_read",
     "gate_timeout",
     "retry_queue_overflow",

@@ -39,6 +39,7 @@ CachedFileSystem::CachedFileSystem(std::shared_ptr<FileSystem> backend, std::sha
       nested_(prefix_.empty() ? nullptr : identity_->nested.add(prefix_)),
       cacheable_identity_(!identity_of(config, *backend_).empty() && !backend_->traits().case_insensitive),
       revalidate_ns_(config.revalidate_ms * 1'000'000),
+      verify_one_in_(config.revalidate_ms > 0 || identity_->use.shared ? 0 : config.verify_one_in),
       policy_(config.policy, PathView::from_normal(config.mount_path)),
       filled_(config.policy.write_admission == WriteAdmission::read_before ? std::make_unique<FilledKeys>() : nullptr),
       enabled_(config.enabled),

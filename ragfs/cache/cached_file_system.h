@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 
+#include "ragfs/base/latency_histogram.h"
 #include "ragfs/cache/coherence_domain.h"
 #include "ragfs/cache/filled_keys.h"
 #include "ragfs/cache/mutation.h"
@@ -30,8 +31,9 @@ struct CachedMountConfig {
   std::string identity;               // that keys and records are made with; "" = the backend's own
   std::string identity_prefix = "/";  // where the backend's root lies inside it (nested mounts of one tree)
   bool enabled = true;
-  IdentityUse use;            // of the backend's identity, when this is its first mount
-  int64_t revalidate_ms = 0;  // objects older than this are compared with the backend's version; 0 = never
+  IdentityUse use;             // of the backend's identity, when this is its first mount
+  int64_t revalidate_ms = 0;   // objects older than this are compared with the backend's version; 0 = never
+  uint32_t verify_one_in = 0;  // hits of files compared with the backend's bytes: 1 in so many; 0 = none
   CachePolicyConfig policy;
 
   // Errors: config, naming field, value and what is allowed.
@@ -90,6 +92,9 @@ class CachedFileSystem final : public FileSystem {
   CoherenceDomain& domain() { return *domain_; }
   const FileSystem& backend() const { return *backend_; }
   uint64_t count(CacheCounter counter) const { return counters_.read(counter); }
+  // Of whole files and listings that a miss took from the backend.
+  LatencySnapshot backend_reads() const { return backend_reads_.snapshot(); }
+  LatencySnapshot backend_listings() const { return backend_listings_.snapshot(); }
 
  private:
   // A path of the call in the backend's identity (with the prefix of a nested mount in front).
@@ -101,6 +106,10 @@ class CachedFileSystem final : public FileSystem {
   bool moved() const { return nested_ != nullptr && nested_->moved(); }
 
   // Reads (cached_reads.cc).
+  void count_hit(size_t bytes) noexcept {
+    counters_.add(CacheCounter::file_hit);
+    counters_.add(CacheCounter::bytes_from_cache, bytes);
+  }
   std::optional<CacheHit> find(const Context& ctx, const Target& target, ObjectKind kind);
   // As find() of a file, when its bytes are all that is wanted.
   std::optional<Bytes> find_payload(const Context& ctx, const Target& target);
@@ -129,6 +138,10 @@ class CachedFileSystem final : public FileSystem {
   template <typename Find>
   Known stat_from_cache(const Context& ctx, PathView path, const Find& find_object, FileInfo& info);
 
+  // True for one hit in verify_one_in of this thread. Where others change the backend a difference means nothing.
+  bool is_sampled() const;
+  // A hit of `path` is compared with the backend; false, and refused from now on, when it is wrong (cached_verify.cc).
+  bool verify_hit(const Context& ctx, PathView path);
   // False when the object is wrong (cached_verify.cc).
   bool verify_object(const Context& ctx, PathView path, ObjectKind kind, VerifyReport& report);
 
@@ -163,10 +176,14 @@ class CachedFileSystem final : public FileSystem {
   const std::shared_ptr<NestedRoot> nested_;  // nullptr then
   const bool cacheable_identity_;
   const int64_t revalidate_ns_;
+  const uint32_t verify_one_in_;
   const MountPolicy policy_;
   const std::unique_ptr<FilledKeys> filled_;  // nullptr: every write is admitted
   std::atomic<bool> enabled_;
+  std::atomic<bool> owes_sample_{false};  // one was due where nothing may wait
   CacheCounters counters_;
+  LatencyHistogram backend_reads_;
+  LatencyHistogram backend_listings_;
   const ForkGuard fork_guard_;
 };
 

@@ -116,7 +116,10 @@ Result<FileContent> CachedFileSystem::lead_file(const Context& ctx, const Target
                                                 const std::function<void(const Result<FileContent>&)>& publish) {
   RAGFS_PAUSE_POINT("fill.before_backend_read");
   ctx.via_symlink = false;
-  Result<FileContent> content = backend_->read_file(ctx, target.path);
+  Result<FileContent> content = [&] {
+    const LatencyTimer timer(&backend_reads_);
+    return backend_->read_file(ctx, target.path);
+  }();
   RAGFS_PAUSE_POINT("fill.after_backend_read");
   publish(content);
   if (fill == nullptr) return content;
@@ -174,10 +177,14 @@ Result<Bytes> CachedFileSystem::read(const Context& ctx, PathView path, uint64_t
   if (ctx.bypass_cache) {
     counters_.add(CacheCounter::bypass);
   } else {
-    if (std::optional<Bytes> payload = find_payload(ctx, target)) {
-      counters_.add(CacheCounter::file_hit);
-      if (offset == 0 && size == 0) return *std::move(payload);
-      return std::move(*payload).slice(offset, size == 0 ? SIZE_MAX : size);
+    std::optional<Bytes> payload = find_payload(ctx, target);
+    if (payload && verify_one_in_ != 0) [[unlikely]] {
+      if ((owes_sample_.exchange(false) || is_sampled()) && !verify_hit(ctx, path)) payload.reset();
+    }
+    if (payload) {
+      if (offset != 0 || size != 0) payload = std::move(*payload).slice(offset, size == 0 ? SIZE_MAX : size);
+      count_hit(payload->size());
+      return *std::move(payload);
     }
     if (domain_->known_absent(target.at) && !moved()) {
       counters_.add(CacheCounter::negative_hit);
@@ -195,7 +202,11 @@ std::optional<Bytes> CachedFileSystem::read_at_once(const Context& ctx, PathView
   if (ctx.bypass_cache || !serves(path)) return std::nullopt;
   const Target target(*this, path);
   std::optional<Bytes> payload = payload_at_once(target);
-  if (payload) counters_.add(CacheCounter::file_hit);
+  if (payload && verify_one_in_ != 0 && is_sampled()) [[unlikely]] {
+    owes_sample_.store(true);  // the backend cannot be asked here: the caller reads in the other way
+    return std::nullopt;
+  }
+  if (payload) count_hit(payload->size());
   return payload;
 }
 
@@ -204,7 +215,7 @@ Result<FileContent> CachedFileSystem::read_file(const Context& ctx, PathView pat
   const Target target(*this, path);
   if (!ctx.bypass_cache) {
     if (std::optional<CacheHit> hit = find(ctx, target, ObjectKind::file)) {
-      counters_.add(CacheCounter::file_hit);
+      count_hit(hit->envelope.payload.size());
       FileMeta meta = meta_of(hit->envelope.info);
       return FileContent{std::move(*hit).payload(), std::move(meta)};
     }
@@ -218,7 +229,10 @@ Result<SharedListing> CachedFileSystem::lead_listing(const Context& ctx, const T
                                                      const std::function<void(const Result<SharedListing>&)>& publish) {
   RAGFS_PAUSE_POINT("fill.before_backend_list");
   ctx.via_symlink = false;
-  Result<std::vector<FileInfo>> entries = backend_->read_dir(ctx, target.path);
+  Result<std::vector<FileInfo>> entries = [&] {
+    const LatencyTimer timer(&backend_listings_);
+    return backend_->read_dir(ctx, target.path);
+  }();
   const bool through_link = ctx.via_symlink;
   RAGFS_PAUSE_POINT("fill.after_backend_list");
   if (!entries) {

@@ -1,4 +1,4 @@
-// CachedFileSystem::verify(): are the objects of the cache what the backend holds?
+// CachedFileSystem::verify() and the sampled hits: are the objects of the cache what the backend holds?
 #include <deque>
 
 #include "ragfs/cache/cached_file_system.h"
@@ -30,6 +30,20 @@ bool CachedFileSystem::verify_object(const Context& ctx, PathView path, ObjectKi
   if (!after || after->envelope.info.stamp != before->envelope.info.stamp) return true;
   ++report.wrong;
   if (report.wrong_paths.size() < VerifyReport::kMostPaths) report.wrong_paths.emplace_back(path.text());
+  return false;
+}
+
+bool CachedFileSystem::is_sampled() const {
+  thread_local uint32_t hits = 0;
+  return ++hits % verify_one_in_ == 0;
+}
+
+bool CachedFileSystem::verify_hit(const Context& ctx, PathView path) {
+  counters_.add(CacheCounter::verify_sampled);
+  VerifyReport report;
+  if (verify_object(ctx, path, ObjectKind::file, report)) return true;
+  counters_.add(CacheCounter::verify_wrong);
+  (void)invalidate(ctx, path);  // when it cannot be done the next sample finds it again
   return false;
 }
 

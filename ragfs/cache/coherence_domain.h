@@ -247,6 +247,7 @@ class CoherenceDomain {
   NegativeCache& negatives() { return negatives_; }
   Settler& settler() { return *settler_; }
   CacheCounters& counters() { return counters_; }
+  const CacheCounters& counters() const { return counters_; }
   int64_t expiry_ns(int64_t filled_at_ns) const;
 
   // A place for a backend read that could join no flight. Errors: timeout.

@@ -38,6 +38,12 @@ Result<void> GuardConfig::validate() const {
   return at_least("breaker.max_pause_ms", max_pause_ms, first_pause_ms);
 }
 
+LatencyHistogram* GuardedProvider::timed(LatencyHistogram& histogram) const {
+  constexpr uint32_t kSampling = 64;
+  thread_local uint32_t calls = 0;
+  return !in_process_ || calls++ % kSampling == 0 ? &histogram : nullptr;
+}
+
 class GuardedProvider::Place {
  public:
   explicit Place(GuardedProvider* guard) : guard_(guard) {}
@@ -186,6 +192,7 @@ void GuardedProvider::count_failure() {
 
 GetResult GuardedProvider::get(const CacheKey& key, Deadline deadline) {
   if (in_process_ && state_.load(std::memory_order_relaxed) == BreakerState::closed) {
+    const LatencyTimer timer(timed(gets_));
     GetResult got = provider_->get(key, Deadline::never());
     if (!got) [[unlikely]]
       note(got);
@@ -194,7 +201,10 @@ GetResult GuardedProvider::get(const CacheKey& key, Deadline deadline) {
   const Deadline until = call_deadline(deadline);
   Result<Place> place = enter(until);
   if (!place) return std::unexpected(std::move(place.error()));
-  GetResult got = provider_->get(key, until);
+  GetResult got = [&] {
+    const LatencyTimer timer(timed(gets_));
+    return provider_->get(key, until);
+  }();
   note(got);
   if (!in_process_) look_at_incarnation();
   return got;
@@ -205,7 +215,10 @@ Result<void> GuardedProvider::put(const CacheKey& key, const ValueParts& value, 
   const Deadline until = call_deadline(deadline);
   Result<Place> place = enter(until);
   if (!place) return std::unexpected(std::move(place.error()));
-  Result<void> done = provider_->put(key, value, options, until);
+  Result<void> done = [&] {
+    const LatencyTimer timer(timed(puts_));
+    return provider_->put(key, value, options, until);
+  }();
   note(done);
   if (!in_process_) look_at_incarnation();
   return done;
@@ -215,7 +228,10 @@ Result<void> GuardedProvider::erase(const CacheKey& key, Deadline deadline) {
   const Deadline until = call_deadline(deadline);
   Result<Place> place = enter(until);
   if (!place) return std::unexpected(std::move(place.error()));
-  Result<void> done = provider_->erase(key, until);
+  Result<void> done = [&] {
+    const LatencyTimer timer(timed(erases_));
+    return provider_->erase(key, until);
+  }();
   note(done);
   if (!in_process_) look_at_incarnation();
   return done;
@@ -233,7 +249,10 @@ std::vector<GetResult> GuardedProvider::get_many(std::span<const CacheKey> keys,
       for (size_t i = 0; i < batch.size(); ++i) results.push_back(std::unexpected(place.error()));
       continue;
     }
-    std::vector<GetResult> answers = provider_->get_many(batch, until);
+    std::vector<GetResult> answers = [&] {
+      const LatencyTimer timer(timed(gets_));
+      return provider_->get_many(batch, until);
+    }();
     note_batch(std::span<const GetResult>(answers));
     if (!in_process_) look_at_incarnation();
     std::ranges::move(answers, std::back_inserter(results));
@@ -253,7 +272,10 @@ std::vector<Result<void>> GuardedProvider::erase_many(std::span<const CacheKey> 
       for (size_t i = 0; i < batch.size(); ++i) results.push_back(std::unexpected(place.error()));
       continue;
     }
-    std::vector<Result<void>> answers = provider_->erase_many(batch, until);
+    std::vector<Result<void>> answers = [&] {
+      const LatencyTimer timer(timed(erases_));
+      return provider_->erase_many(batch, until);
+    }();
     note_batch(std::span<const Result<void>>(answers));
     if (!in_process_) look_at_incarnation();
     std::ranges::move(answers, std::back_inserter(results));

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "ragfs/base/latency_histogram.h"
 #include "ragfs/base/sync.h"
 #include "ragfs/cache/provider.h"
 
@@ -38,6 +39,13 @@ struct GuardConfig {
 
 // detached: nothing goes through and nothing probes, until attach() (the cache is in no epoch).
 enum class BreakerState : uint8_t { closed, open, probing, detached };
+
+// Calls of each kind, a batch being one; of an in-process provider 1 in 64.
+struct GuardLatencies {
+  LatencySnapshot gets;
+  LatencySnapshot puts;
+  LatencySnapshot erases;
+};
 
 struct GuardCounts {
   uint64_t calls = 0;
@@ -85,6 +93,8 @@ class GuardedProvider {
 
   BreakerState state() const;
   GuardCounts counts() const;
+  // Only of calls that reached the provider.
+  GuardLatencies latencies() const { return {gets_.snapshot(), puts_.snapshot(), erases_.snapshot()}; }
 
  private:
   class Place;  // a place inside the provider
@@ -103,6 +113,8 @@ class GuardedProvider {
   // Unless it was detached meanwhile.
   void change_state(BreakerState to);
   void look_at_incarnation();
+  // `histogram` when this call is to be timed, else nullptr.
+  LatencyHistogram* timed(LatencyHistogram& histogram) const;
 
   const std::shared_ptr<CacheProvider> provider_;
   const ProviderCapabilities capabilities_;
@@ -116,6 +128,10 @@ class GuardedProvider {
   std::atomic<uint64_t> probes_{0};
   std::atomic<uint64_t> worked_{0};  // calls that did not count as failures; not those of an in-process provider
   std::array<std::atomic<uint64_t>, kErrorCodeCount> errors_{};
+
+  LatencyHistogram gets_;
+  LatencyHistogram puts_;
+  LatencyHistogram erases_;
 
   std::function<void()> incarnation_changed_;
 

@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "ragfs/base/error.h"
+#include "ragfs/base/latency_histogram.h"
 #include "ragfs/base/one_shot_event.h"
 #include "ragfs/base/pause_point.h"
 #include "ragfs/base/sync.h"
@@ -36,6 +37,7 @@ struct InflightLimits {
 };
 
 struct InflightCounts {
+  LatencyHistogram waits;  // of followers
   std::atomic<uint64_t> leaders{0};
   std::atomic<uint64_t> followers{0};
   std::atomic<uint64_t> follower_timeouts{0};
@@ -150,6 +152,7 @@ class InflightTable {
   // A follower's wait, within the call's deadline and the table's own.
   Result<T> follow(Flight<T>& flight, Deadline deadline) {
     const Deadline until = Deadline::earlier(deadline, Deadline::in_ms(limits_.follower_timeout_ms));
+    const LatencyTimer timer(&counts_.waits);
     if (flight.wait(until)) return flight.result();
     counts_.follower_timeouts.fetch_add(1, std::memory_order_relaxed);
     return fail(ErrorCode::timeout, "another caller's read of the same path did not end in time");

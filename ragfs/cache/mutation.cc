@@ -172,7 +172,10 @@ Mutation::PutOutcome Mutation::put(const NewValue& value, Deadline deadline) {
   const std::string header = encode_envelope(info, value.data);
   const Result<void> stored =
       domain_->provider().put(domain_->key(at, ObjectKind::file), {header, value.data}, options, deadline);
-  if (stored) return PutOutcome::stored;
+  if (stored) {
+    domain_->counters().add(CacheCounter::set);
+    return PutOutcome::stored;
+  }
   domain_->counters().add(CacheCounter::set_failed);
   // A provider that says no (too large, full) has not been harmed: erasing the old value is all there is to do.
   if (!outcome_unknown(stored.error())) return PutOutcome::refused;
@@ -216,16 +219,18 @@ bool Mutation::erase_all(const NewValue* stored, Deadline deadline) {
     keys.push_back(object.key);
     objects.push_back(&object);
   }
-  bool all_erased = true;
   // Apart, there is nothing to erase: whatever the provider holds is of an epoch that is over.
   const std::vector<Result<void>> results =
       domain_->apart() ? std::vector<Result<void>>(keys.size()) : domain_->provider().erase_many(keys, deadline);
+  uint64_t confirmed = 0;
   for (size_t i = 0; i < objects.size(); ++i) {
     const bool erased = results[i].has_value();
-    all_erased = all_erased && erased;
+    confirmed += erased ? 1 : 0;
     let_go(*objects[i], erased);
   }
-  return all_erased;
+  domain_->counters().add(CacheCounter::invalidation, plan_.objects_.size());
+  domain_->counters().add(CacheCounter::delete_, confirmed);
+  return confirmed == objects.size();
 }
 
 void Mutation::publish_subtrees(Deadline deadline) {

@@ -28,6 +28,28 @@ ExitCode report_done(Session& session, std::string_view command, const Result<vo
   return ExitCode::ok;
 }
 
+void print_mounts(Console& console, const CacheReport& report) {
+  if (report.mounts.size() < 2) return;
+  for (const CacheMountReport& mount : report.mounts) {
+    console.line(console.name(mount.path));
+    for (const auto& [name, value] : mount.counters) {
+      if (value != 0) console.line(fmt::format("  {:<32} {:>14}", name, grouped(value)));
+    }
+  }
+}
+
+void print_latencies(Console& console, const CacheReport& report) {
+  for (const CacheLatency& latency : report.latencies) {
+    const LatencySnapshot& of = latency.figures;
+    if (of.count == 0) continue;
+    const std::string name =
+        latency.mount.empty() || report.mounts.size() < 2 ? latency.name : latency.name + " " + latency.mount;
+    const auto bound = [&](double part) { return human_duration_ns(static_cast<int64_t>(of.quantile_ns(part))); };
+    console.line(fmt::format("  {:<32} {:>14} timed, half below {}, 99 % below {}", console.name(name),
+                             grouped(of.count), bound(0.5), bound(0.99)));
+  }
+}
+
 void print_stats(Console& console, const CacheReport& report) {
   const uint64_t asked = report.hits + report.misses;
   console.line(fmt::format("cache       {}", !report.configured ? "none: no mount has one"
@@ -45,6 +67,8 @@ void print_stats(Console& console, const CacheReport& report) {
   for (const auto& [name, value] : report.counters) {
     if (value != 0) console.line(fmt::format("  {:<32} {:>14}", name, grouped(value)));
   }
+  print_mounts(console, report);
+  print_latencies(console, report);
   for (const ProviderMetric& metric : report.provider_metrics) {
     console.line(fmt::format("  {:<32} {:>14}", report.provider + "." + metric.full_name(),
                              grouped(static_cast<uint64_t>(metric.value < 0 ? 0 : metric.value))));
@@ -69,6 +93,18 @@ ExitCode run_cache_stats(Session& session) {
     json.field("hits", report.hits).field("misses", report.misses).field("scope", "process");
     json.key("counters").begin_object();
     for (const auto& [name, value] : report.counters) json.field(name, value);
+    json.end_object().key("mounts").begin_object();
+    for (const CacheMountReport& mount : report.mounts) {
+      json.key(utf8_lossy(mount.path)).begin_object();
+      for (const auto& [name, value] : mount.counters) json.field(name, value);
+      json.end_object();
+    }
+    json.end_object().key("latencies").begin_object();
+    for (const CacheLatency& latency : report.latencies) {
+      json.key(latency.mount.empty() ? latency.name : latency.name + " " + utf8_lossy(latency.mount)).begin_object();
+      json.field("timed", latency.figures.count).field("p50_ns", latency.figures.quantile_ns(0.5));
+      json.field("p99_ns", latency.figures.quantile_ns(0.99)).end_object();
+    }
     json.end_object().key("provider_metrics").begin_object();
     for (const ProviderMetric& metric : report.provider_metrics) json.field(metric.full_name(), metric.value);
     console.line(json.end_object().end_object().text());

@@ -8,6 +8,7 @@
 
 #include "ragfs/cache/cached_file_system.h"
 #include "ragfs/cache/coherence_domain.h"
+#include "ragfs/cache/settler.h"
 #include "ragfs/config/process_cache.h"
 
 namespace ragfs {
@@ -86,6 +87,7 @@ Result<std::shared_ptr<FileSystem>> CacheLayer::wrap(const OpenedMount& mount, c
                 .shared = leave->shared,
                 .process_local = use.process_local};
   config.revalidate_ms = mount.config->revalidate_ms;
+  config.verify_one_in = static_cast<uint32_t>(config_.verify_sample);
   config.policy = policy_config(config_);
   if (auto valid = config.validate(); !valid) return std::unexpected(valid.error());
   // How an identity is used is settled by its first mount; what that leaves open is not cached here.
@@ -121,6 +123,47 @@ std::vector<CacheLayer::Mount> CacheLayer::mounts() const {
   return mounts_;
 }
 
+namespace {
+
+// Merged reads, and the calls to the provider.
+void report_provider_calls(CoherenceDomain& domain, CacheReport& report) {
+  const auto count = [&](const char* name, uint64_t value) { report.counters.emplace_back(name, value); };
+  const auto both = [&](std::atomic<uint64_t> InflightCounts::* counter) {
+    return (domain.file_flights().counts().*counter).load() + (domain.listing_flights().counts().*counter).load();
+  };
+  const uint64_t followers = both(&InflightCounts::followers);
+  const uint64_t timeouts = both(&InflightCounts::follower_timeouts);
+  count("inflight_leader", both(&InflightCounts::leaders));
+  count("inflight_follower", followers);
+  count("inflight_saved", followers - std::min(followers, timeouts));
+  count("inflight_timeout", timeouts);
+  count("inflight_replaced", both(&InflightCounts::leaders_replaced));
+  count("inflight_aborted", both(&InflightCounts::leaders_aborted));
+  count("inflight_overflow", both(&InflightCounts::overflows));
+  const GuardCounts calls = domain.provider().counts();
+  uint64_t errors = 0;
+  for (size_t i = 0; i < kErrorCodeCount; ++i) {
+    if (calls.errors[i] == 0) continue;
+    errors += calls.errors[i];
+    report.provider_errors.emplace_back(kind_name(static_cast<ErrorCode>(i)), calls.errors[i]);
+  }
+  count("error", errors);
+  count("provider_bypassed", calls.shed);
+  count("breaker_opened", calls.opened);
+  count("breaker_probe", calls.probes);
+  report.inflight_active = domain.file_flights().active() + domain.listing_flights().active();
+  report.retry_pending = domain.settler().pending();
+  const GuardLatencies latencies = domain.provider().latencies();
+  report.latencies.push_back({"get", "", latencies.gets});
+  report.latencies.push_back({"set", "", latencies.puts});
+  report.latencies.push_back({"delete", "", latencies.erases});
+  LatencySnapshot waits = domain.file_flights().counts().waits.snapshot();
+  waits += domain.listing_flights().counts().waits.snapshot();
+  report.latencies.push_back({"inflight_wait", "", waits});
+}
+
+}  // namespace
+
 CacheReport CacheLayer::report() const {
   CacheReport report;
   report.configured = configured_;
@@ -134,14 +177,8 @@ CacheReport CacheLayer::report() const {
   report.life = process_->life().off() ? "off" : stage_name(life.stage);
   report.life_why = life.why;
   report.warm = life.warm;
-  const MutexLock lock(mutex_);  // a mount that goes away is counted once
-  for (size_t i = 0; i < kCacheCounterCount; ++i) {
-    const auto counter = static_cast<CacheCounter>(i);
-    uint64_t value = domain.counters().read(counter);
-    if (!unwrapped_counts_.empty()) value += unwrapped_counts_[i];
-    for (const Mount& mount : mounts_) value += mount.cached->count(counter);
-    report.counters.emplace_back(kCacheCounterNames[i], value);
-  }
+  report_counters(report);
+  report_provider_calls(domain, report);
   const auto sum = [&](std::initializer_list<CacheCounter> counters) {
     uint64_t total = 0;
     for (const CacheCounter counter : counters) total += report.counters[static_cast<size_t>(counter)].second;
@@ -151,6 +188,27 @@ CacheReport CacheLayer::report() const {
       sum({CacheCounter::file_hit, CacheCounter::directory_hit, CacheCounter::stat_hit, CacheCounter::negative_hit});
   report.misses = sum({CacheCounter::file_miss, CacheCounter::directory_miss, CacheCounter::stat_miss});
   return report;
+}
+
+void CacheLayer::report_counters(CacheReport& report) const {
+  const CoherenceDomain& domain = process_->domain();
+  const MutexLock lock(mutex_);  // a mount that goes away is counted once
+  for (const Mount& mount : mounts_) {
+    report.mounts.push_back({std::string(mount.path.view().text()), {}});
+    report.latencies.push_back({"backend_read", report.mounts.back().path, mount.cached->backend_reads()});
+    report.latencies.push_back({"backend_list", report.mounts.back().path, mount.cached->backend_listings()});
+  }
+  for (size_t i = 0; i < kCacheCounterCount; ++i) {
+    const auto counter = static_cast<CacheCounter>(i);
+    uint64_t value = domain.counters().read(counter);
+    if (!unwrapped_counts_.empty()) value += unwrapped_counts_[i];
+    for (size_t m = 0; m < mounts_.size(); ++m) {
+      const uint64_t of_mount = mounts_[m].cached->count(counter);
+      value += of_mount;
+      if (counter <= kLastOfMounts) report.mounts[m].counters.emplace_back(kCacheCounterNames[i], of_mount);
+    }
+    report.counters.emplace_back(kCacheCounterNames[i], value);
+  }
 }
 
 void CacheLayer::set_on(bool on) {

@@ -14,6 +14,7 @@
 
 #include "ragfs/base/context.h"
 #include "ragfs/base/error.h"
+#include "ragfs/base/latency_histogram.h"
 #include "ragfs/base/path.h"
 #include "ragfs/base/sync.h"
 #include "ragfs/cache/provider.h"
@@ -26,12 +27,30 @@ namespace ragfs {
 class CachedFileSystem;
 class ProcessCache;
 
+// Figures of one mount: those that mounts count (cache_counters.h).
+struct CacheMountReport {
+  std::string path;
+  std::vector<std::pair<std::string, uint64_t>> counters;
+};
+
+// How long something took, for /metrics and `cache stats`.
+struct CacheLatency {
+  std::string name;   // without prefix: "get", "set", "delete", "inflight_wait", "backend_read", "backend_list"
+  std::string mount;  // "" = of all mounts
+  LatencySnapshot figures;
+};
+
 struct CacheReport {
   bool configured = false;  // there is a cache at all
   bool on = false;          // and it is in use
   std::string provider;
-  std::string state;  // "closed", "open", "probing": of the circuit breaker
-  std::vector<std::pair<std::string, uint64_t>> counters;
+  std::string state;                                       // "closed", "open", "probing": of the circuit breaker
+  std::vector<std::pair<std::string, uint64_t>> counters;  // of all mounts together, and of those that have gone
+  std::vector<CacheMountReport> mounts;
+  std::vector<std::pair<std::string, uint64_t>> provider_errors;  // by kind
+  std::vector<CacheLatency> latencies;
+  uint64_t inflight_active = 0;  // backend reads that others may join
+  uint64_t retry_pending = 0;    // erases that wait to be made again
   std::vector<ProviderMetric> provider_metrics;
   uint64_t hits = 0;
   uint64_t misses = 0;
@@ -104,6 +123,7 @@ class CacheLayer {
   bool configured_ = false;
   std::atomic<bool> left_{false};
   std::vector<Mount> mounts() const;
+  void report_counters(CacheReport& report) const;
   // Calls `act` with each mount that shows something at or below `path`, and where that begins in it.
   Result<void> for_mounts(PathView path, const std::function<Result<void>(const Mount&, PathView)>& act);
   mutable Mutex mutex_;

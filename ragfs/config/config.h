@@ -126,6 +126,7 @@ struct CacheConfig {
   uint64_t near_cache_bytes = 64ULL << 20;
   int64_t default_ttl_seconds = 0;
   std::string verify_dram = "sample";
+  int64_t verify_sample = 0;  // 0 = off
   EmbeddedSection embedded;
   RedisSection redis;
   MooncakeSection mooncake;

@@ -274,6 +274,10 @@ std::vector<Field> cache_limits() {
           .says("Check the checksum of hits in memory: never, 1 of 1024, or always. What comes from a disk or the "
                 "network is always checked.")
           .one_of({"off", "sample", "always"}),
+      field("verify_sample", &CacheConfig::verify_sample)
+          .says("Compare 1 in so many hits of files with the backend, count those that are wrong and serve them anew; "
+                "0: none. Not where `revalidate_ms` or `shared` says that others change the files.")
+          .between(0, 1'000'000'000),
   };
 }
 

@@ -248,6 +248,16 @@ Result<void> Instance::unmount(PathView path) {
 
 CacheReport Instance::cache_report() const { return parts_->cache->report(); }
 
+std::vector<MountOperations> Instance::operations() const {
+  std::vector<MountOperations> out;
+  for (const Mount& mount : parts_->table->mounts()) {
+    const auto* counted = dynamic_cast<const StatsFileSystem*>(mount.file_system.get());
+    if (counted == nullptr) continue;
+    out.push_back({mount.path.text(), mount.file_system->traits().type, counted->stats().snapshot()});
+  }
+  return out;
+}
+
 Result<void> Instance::set_cache_on(bool on) {
   if (!parts_->has_cache()) return no_cache();
   parts_->cache->set_on(on);

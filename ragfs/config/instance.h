@@ -16,6 +16,7 @@
 #include "ragfs/config/cache_layer.h"
 #include "ragfs/config/config.h"
 #include "ragfs/fs/file_system.h"
+#include "ragfs/fs/operation_stats.h"
 
 namespace ragfs {
 
@@ -24,6 +25,13 @@ struct MountStatus {
   std::string type;
   std::string detail;   // what the operator knows it by: the directory
   bool cached = false;  // a cache is in use in front of it
+};
+
+// Calls of one mount, whether they were answered by the cache or not.
+struct MountOperations {
+  std::string path;
+  std::string type;
+  std::vector<OperationSnapshot> operations;
 };
 
 class Instance {
@@ -47,6 +55,7 @@ class Instance {
   std::vector<std::string> warnings() const;
 
   CacheReport cache_report() const;
+  std::vector<MountOperations> operations() const;
   // Off: reads ask the backends and nothing is stored; mutations are recorded all the same, so that turning it on again
   // serves nothing stale. Errors: not_supported without a cache.
   Result<void> set_cache_on(bool on);

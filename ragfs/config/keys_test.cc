@@ -59,6 +59,7 @@ const std::vector<Row>& rows() {
       {cache + "near_cache_bytes", "0", "0", "many", "many is not allowed; a size", ""},
       {cache + "default_ttl_seconds", "3600", "3600", "1.5", "1.5 is not allowed; an integer", ""},
       {cache + "verify_dram", "off", "off", "never", "one of off, sample, always is expected", ""},
+      {cache + "verify_sample", "1000", "1000", "-1", "an integer from 0 to 1000000000", ""},
       {cache + "embedded.dram_bytes", "8MiB", "8388608", "1KiB", "1KiB is not allowed; a size from 1048576", ""},
       {cache + "embedded.max_objects", "1000", "1000", "-1", "an integer from 0 to 1000000000000", ""},
       {cache + "embedded.max_object_bytes", "4MiB", "4194304", "1", "a size from 1024", ""},

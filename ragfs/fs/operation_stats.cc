@@ -1,7 +1,6 @@
 #include "ragfs/fs/operation_stats.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace ragfs {
 namespace {
@@ -34,10 +33,6 @@ constexpr std::array<std::string_view, kOperationCount> kNames = {
 };
 static_assert(!kNames.back().empty(), "a name for every Operation");
 
-size_t bucket_of(uint64_t latency_ns) {
-  return std::min<size_t>(static_cast<size_t>(std::bit_width(latency_ns >> 7)), kLatencyBuckets - 1);
-}
-
 }  // namespace
 
 std::string_view operation_name(Operation operation) { return kNames[static_cast<size_t>(operation)]; }
@@ -53,7 +48,7 @@ void OperationStats::took(Operation operation, int64_t latency_ns) noexcept {
   Latencies& of = latencies_[index(operation)];
   of.timed.fetch_add(1, std::memory_order_relaxed);
   of.total_ns.fetch_add(value, std::memory_order_relaxed);
-  of.buckets[bucket_of(value)].fetch_add(1, std::memory_order_relaxed);
+  of.buckets[latency_bucket_of(value)].fetch_add(1, std::memory_order_relaxed);
   uint64_t seen = of.min_ns.load(std::memory_order_relaxed);
   while (value < seen && !of.min_ns.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
   }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ragfs/base/error.h"
+#include "ragfs/base/latency_histogram.h"
 #include "ragfs/base/thread_slot.h"
 
 namespace ragfs {
@@ -53,10 +54,6 @@ inline constexpr uint64_t kLatencySampling = 64;
 // As RAGFS names them in its statistics: "read", "tree_dir", ...
 std::string_view operation_name(Operation operation);
 constexpr bool is_sampled(Operation operation) { return operation <= Operation::version; }
-
-// Bucket i holds latencies below 2^(i + 7) ns (128 ns, 256 ns, ... 137 s), the last one all above.
-inline constexpr size_t kLatencyBuckets = 32;
-constexpr uint64_t latency_bucket_bound_ns(size_t bucket) { return uint64_t{1} << (bucket + 7); }
 
 struct OperationSnapshot {
   Operation operation = Operation::read;

@@ -52,13 +52,33 @@ HttpResponse metrics(Services& services, Call&) {
   return response;
 }
 
+// By name, and by mount where it is of one: how many were timed, and bounds of the median and the 99th percentile.
+Json latencies_json(const CacheReport& report) {
+  Json out = Json::object();
+  for (const CacheLatency& latency : report.latencies) {
+    const std::string name = latency.mount.empty() ? latency.name : latency.name + " " + latency.mount;
+    out[name] = {{"timed", latency.figures.count},
+                 {"p50_ns", latency.figures.quantile_ns(0.5)},
+                 {"p99_ns", latency.figures.quantile_ns(0.99)}};
+  }
+  return out;
+}
+
 HttpResponse cache_stats(Services& services, Call&) {
   const CacheReport report = services.instance.cache_report();
   Json counters = Json::object();
   for (const auto& [name, value] : report.counters) counters[name] = value;
   Json provider = Json::object();
   for (const ProviderMetric& metric : report.provider_metrics) provider[metric.full_name()] = metric.value;
+  Json mounts = Json::object();
+  for (const CacheMountReport& mount : report.mounts) {
+    for (const auto& [name, value] : mount.counters) mounts[mount.path][name] = value;
+  }
   Json json;
+  json["mounts"] = std::move(mounts);
+  json["latencies"] = latencies_json(report);
+  json["inflight_active"] = report.inflight_active;
+  json["retry_pending"] = report.retry_pending;
   json["configured"] = report.configured;
   json["on"] = report.on;
   json["provider"] = report.provider;

@@ -97,8 +97,16 @@ constexpr std::string_view kSchemas = R"json({
   "properties": {"version": {"type": "string"}, "features": {"type": "array", "items": {"type": "string"}}}},
 "CacheStats": {"type": "object", "additionalProperties": false,
   "required": ["configured", "on", "provider", "state", "life", "life_why", "warm", "hits", "misses", "hit_rate",
-    "counters", "provider_metrics"],
+    "counters", "mounts", "latencies", "inflight_active", "retry_pending", "provider_metrics"],
   "properties": {
+  "mounts": {"type": "object", "additionalProperties": false, "patternProperties": {"^/": {
+    "type": "object", "additionalProperties": false,
+    "patternProperties": {"^[a-z][a-z0-9_]*$": {"type": "integer", "minimum": 0}}}}},
+  "latencies": {"type": "object", "additionalProperties": false, "patternProperties": {"^[a-z]": {
+    "type": "object", "additionalProperties": false, "required": ["timed", "p50_ns", "p99_ns"],
+      "properties": {"timed": {"type": "integer", "minimum": 0},
+      "p50_ns": {"type": "integer", "minimum": 0}, "p99_ns": {"type": "integer", "minimum": 0}}}}},
+  "inflight_active": {"type": "integer", "minimum": 0}, "retry_pending": {"type": "integer", "minimum": 0},
   "life": {"enum": ["", "off", "apart", "joined", "left", "closed"]}, "life_why": {"type": "string"},
   "warm": {"type": "boolean"},
   "configured": {"type": "boolean"}, "on": {"type": "boolean"}, "provider": {"type": "string"},
