@@ -32,7 +32,7 @@ Result<void> CachedMountConfig::validate() const {
 
 CachedFileSystem::CachedFileSystem(std::shared_ptr<FileSystem> backend, std::shared_ptr<CoherenceDomain> domain,
                                    const CachedMountConfig& config)
-    : backend_(std::make_shared<ExceptionBarrier>(std::move(backend))),
+    : backend_(std::make_shared<ExceptionBarrier>(std::move(backend), config.slow_calls)),
       domain_(std::move(domain)),
       identity_(domain_->backend(identity_of(config, *backend_), config.use)),
       prefix_(config.identity_prefix == "/" ? "" : config.identity_prefix),

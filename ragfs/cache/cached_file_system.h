@@ -22,6 +22,7 @@
 #include "ragfs/cache/mutation.h"
 #include "ragfs/cache/policy.h"
 #include "ragfs/cache/verify_report.h"
+#include "ragfs/fs/exception_barrier.h"
 #include "ragfs/fs/file_system.h"
 
 namespace ragfs {
@@ -35,6 +36,7 @@ struct CachedMountConfig {
   int64_t revalidate_ms = 0;   // objects older than this are compared with the backend's version; 0 = never
   uint32_t verify_one_in = 0;  // hits of files compared with the backend's bytes: 1 in so many; 0 = none
   CachePolicyConfig policy;
+  SlowCalls slow_calls;  // of the backend; paths are relative to the mount
 
   // Errors: config, naming field, value and what is allowed.
   Result<void> validate() const;

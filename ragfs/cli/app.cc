@@ -226,6 +226,11 @@ class CommandLine {
                            "exit code 1: something was wrong; it is refused from then on",
                            [this] { return run_cache_verify(session_, verify_path_); });
     verify->add_option("PATH", verify_path_, "what to compare, with all below it; / when absent");
+    auto* purge = command(cache, "purge", "erase what is cached of one account",
+                          "examples (in `ragfs shell`):\n  cache purge --account acct1\n"
+                          "The account is the first name below a mount. Its files are not touched.",
+                          [this] { return run_cache_purge(session_, purge_account_); });
+    purge->add_option("--account", purge_account_, "whose objects")->required();
   }
 
   void add_config() {
@@ -325,6 +330,7 @@ class CommandLine {
   BenchCoherenceOptions bench_coherence_;
   std::string invalidate_path_;
   std::string verify_path_ = "/";
+  std::string purge_account_;
   std::string check_file_;
   std::string shell_;
   std::string prefix_;

@@ -192,4 +192,19 @@ ExitCode run_cache_verify(Session& session, const std::string& typed) {
   });
 }
 
+ExitCode run_cache_purge(Session& session, const std::string& account) {
+  return with_instance(session, "cache purge", [&](Instance& instance, const Context&) {
+    Console& console = session.console();
+    const Result<uint64_t> erased = instance.purge_account(account);
+    if (!erased) return console.report("cache purge", erased.error());
+    if (console.json()) {
+      console.line(JsonWriter().begin_object().field("erased", *erased).end_object().text());
+    } else {
+      console.line(fmt::format("{} of {} erased", counted(*erased, "object", "objects"), console.name(account)));
+      note_own_process(session, "cache purge");
+    }
+    return ExitCode::ok;
+  });
+}
+
 }  // namespace ragfs::cli

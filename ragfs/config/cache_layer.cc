@@ -62,10 +62,15 @@ BackendUse use_of(const OpenedMount& mount) {
 
 Result<std::unique_ptr<CacheLayer>> CacheLayer::open(const Config& config, const std::vector<OpenedMount>& mounts,
                                                      std::vector<std::string>& warnings) {
-  auto layer = std::unique_ptr<CacheLayer>(new CacheLayer(config.cache));
+  auto layer = std::unique_ptr<CacheLayer>(new CacheLayer(config));
+  auto log = Log::open(config.log.file, log_level_of(config.log.level));
+  if (!log) {
+    return fail(ErrorCode::config, fmt::format("{}: {}", config.place("log.file"), log.error().message));
+  }
+  layer->log_ = *std::move(log);
   std::vector<BackendUse> uses;
   for (const OpenedMount& mount : mounts) uses.push_back(use_of(mount));
-  auto joined = ProcessCache::join(config, uses, warnings);
+  auto joined = ProcessCache::join(config, uses, layer->log_, warnings);
   if (!joined) return std::unexpected(std::move(joined.error()));
   layer->process_ = *std::move(joined);
   layer->configured_ = config.cache.enabled && config.cache.provider != "disabled" && layer->process_->with_cache();
@@ -89,6 +94,7 @@ Result<std::shared_ptr<FileSystem>> CacheLayer::wrap(const OpenedMount& mount, c
   config.revalidate_ms = mount.config->revalidate_ms;
   config.verify_one_in = static_cast<uint32_t>(config_.verify_sample);
   config.policy = policy_config(config_);
+  config.slow_calls = slow_calls(path);
   if (auto valid = config.validate(); !valid) return std::unexpected(valid.error());
   // How an identity is used is settled by its first mount; what that leaves open is not cached here.
   const bool known_shared = process_->domain().backend(use.identity, config.use)->use.shared;
@@ -105,6 +111,18 @@ Result<std::shared_ptr<FileSystem>> CacheLayer::wrap(const OpenedMount& mount, c
   const MutexLock lock(mutex_);
   mounts_.push_back({path, wrapped, cached});
   return std::static_pointer_cast<FileSystem>(std::move(wrapped));
+}
+
+SlowCalls CacheLayer::slow_calls(const Path& mount) const {
+  SlowCalls slow;
+  slow.threshold_ns = log_config_.slow_operation_ms * 1'000'000;
+  slow.told = [log = log_, mount](std::string_view operation, PathView path, int64_t took_ns, const Error* error) {
+    const Result<Path> whole = Path::concat(mount, path);
+    log->write_some(LogLevel::warn, fmt::format("action=slow_operation operation={} path={} took_ms={} result={}",
+                                                operation, whole ? whole->view().text() : path.text(),
+                                                took_ns / 1'000'000, error ? kind_name(error->code) : "ok"));
+  };
+  return slow;
 }
 
 void CacheLayer::unwrap(const FileSystem* wrapped) {
@@ -258,6 +276,17 @@ Result<VerifyReport> CacheLayer::verify(const Context& ctx, PathView path) {
   });
   if (!done) return std::unexpected(std::move(done.error()));
   return report;
+}
+
+Result<uint64_t> CacheLayer::purge(std::string_view account) {
+  CoherenceDomain& domain = process_->domain();
+  if (!domain.provider().capabilities().enumerates) {
+    return fail(ErrorCode::not_supported,
+                fmt::format("provider {} cannot look through its objects", domain.provider().name()));
+  }
+  const std::string part = encode_key_part(account);
+  return domain.provider().erase_if(
+      [&](std::string_view key, std::string_view) { return domain.owns(key) && account_of_key(key) == part; });
 }
 
 Result<void> CacheLayer::check(Deadline deadline) { return process_->provider().health(deadline); }

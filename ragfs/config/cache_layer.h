@@ -15,11 +15,13 @@
 #include "ragfs/base/context.h"
 #include "ragfs/base/error.h"
 #include "ragfs/base/latency_histogram.h"
+#include "ragfs/base/log.h"
 #include "ragfs/base/path.h"
 #include "ragfs/base/sync.h"
 #include "ragfs/cache/provider.h"
 #include "ragfs/cache/verify_report.h"
 #include "ragfs/config/config.h"
+#include "ragfs/fs/exception_barrier.h"
 #include "ragfs/fs/file_system.h"
 
 namespace ragfs {
@@ -105,6 +107,8 @@ class CacheLayer {
   Result<void> invalidate(PathView path);
   // What is wrong is refused from then on, and its path in the tree is in the report. Errors: timeout, not_found.
   Result<VerifyReport> verify(const Context& ctx, PathView path);
+  // Erases all objects of an account from the provider; how many. Errors: not_supported, those of the provider.
+  Result<uint64_t> purge(std::string_view account);
   Result<void> check(Deadline deadline);
   // CacheProvider::warnings().
   std::vector<std::string> engine_warnings(Deadline deadline);
@@ -116,9 +120,12 @@ class CacheLayer {
     std::shared_ptr<CachedFileSystem> cached;
     bool wants_cache = false;
   };
-  explicit CacheLayer(const CacheConfig& config) : config_(config) {}
+  explicit CacheLayer(const Config& config) : config_(config.cache), log_config_(config.log) {}
+  SlowCalls slow_calls(const Path& mount) const;
 
   const CacheConfig config_;
+  const LogConfig log_config_;
+  std::shared_ptr<Log> log_;
   std::shared_ptr<ProcessCache> process_;
   bool configured_ = false;
   std::atomic<bool> left_{false};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "ragfs/base/path.h"
@@ -110,10 +111,14 @@ class Validator {
       wrong(kCache + "negative_only_prefixes", "needs negative.ttl_ms; without it nothing is remembered");
     }
     prefixes(kCache + "no_prefetch_prefixes", cache.no_prefetch_prefixes);
-    if (cache.provider == "embedded" && cache.max_file_size_bytes > cache.embedded.dram_bytes) {
+    const uint64_t dram_bytes = cache.embedded.dram_bytes;
+    if (dram_bytes != 0 && dram_bytes < 1 << 20) {
+      wrong(kCache + "embedded.dram_bytes",
+            fmt::format("{} is not allowed; 0 (by itself) or at least 1048576 is expected", dram_bytes));
+    } else if (cache.provider == "embedded" && dram_bytes != 0 && cache.max_file_size_bytes > dram_bytes) {
       wrong(kCache + "max_file_size_bytes",
             fmt::format("{} is not allowed; at most embedded.dram_bytes ({}) can be kept", cache.max_file_size_bytes,
-                        cache.embedded.dram_bytes));
+                        dram_bytes));
     }
   }
 
@@ -187,6 +192,13 @@ class Validator {
 int64_t CacheConfig::effective_operation_timeout_ms() const {
   if (operation_timeout_ms) return *operation_timeout_ms;
   return provider == "redis" ? 20 : 50;
+}
+
+uint64_t EmbeddedSection::effective_dram_bytes(uint64_t limit_bytes) const {
+  constexpr uint64_t kDefault = 256ULL << 20;
+  constexpr uint64_t kLeast = 8ULL << 20;
+  if (dram_bytes != 0) return dram_bytes;
+  return std::max(std::min(kDefault, limit_bytes / 4), kLeast);
 }
 
 std::string Config::place(const std::string& field_path) const {

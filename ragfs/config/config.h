@@ -49,12 +49,15 @@ struct DiskSection {
 };
 
 struct EmbeddedSection {
-  uint64_t dram_bytes = 256ULL << 20;
+  uint64_t dram_bytes = 0;  // 0 = by what this process may use
   int64_t max_objects = 0;  // 0 = as many as fit
   uint64_t max_object_bytes = 16ULL << 20;
   int64_t shards = 0;  // 0 = by memory and CPUs
   int64_t account_share_percent = 80;
   DiskSection disk;
+
+  // dram_bytes, or the default: 256 MiB, but no more than a quarter of `limit_bytes`.
+  uint64_t effective_dram_bytes(uint64_t limit_bytes) const;
 };
 
 struct RedisSection {
@@ -144,7 +147,8 @@ struct PathLockConfig {
 
 struct LogConfig {
   std::string level = "info";
-  std::string file;  // "" = standard error
+  std::string file;                  // "" = standard error
+  int64_t slow_operation_ms = 1000;  // 0 = not told
 };
 
 // The HTTP server (`ragfs serve`).

@@ -11,6 +11,7 @@
 
 #include "ragfs/backends/local/local_file_system.h"
 #include "ragfs/backends/mem/mem_file_system.h"
+#include "ragfs/base/memory_limit.h"
 #include "ragfs/providers/disabled/disabled_provider.h"
 #include "ragfs/providers/embedded/embedded_provider.h"
 #include "ragfs/providers/redis/redis_provider.h"
@@ -57,15 +58,21 @@ std::optional<SecondTierConfig> disk_config(const DiskSection& disk) {
   return config;
 }
 
-Result<std::shared_ptr<CacheProvider>> open_embedded(const CacheConfig& cache) {
+Result<std::shared_ptr<CacheProvider>> open_embedded(const CacheConfig& cache, const std::shared_ptr<Log>& log) {
   EmbeddedConfig config;
-  config.dram_bytes = cache.embedded.dram_bytes;
+  config.dram_bytes = cache.embedded.effective_dram_bytes(memory_limit_bytes());
   config.max_objects = static_cast<uint64_t>(cache.embedded.max_objects);
-  config.max_object_bytes = std::min(cache.embedded.max_object_bytes, cache.embedded.dram_bytes / 8);
+  config.max_object_bytes = std::min(cache.embedded.max_object_bytes, config.dram_bytes / 8);
   config.shards = static_cast<uint32_t>(cache.embedded.shards);
   config.account_share_percent = static_cast<uint32_t>(cache.embedded.account_share_percent);
   config.disk = disk_config(cache.embedded.disk);
-  config.log = [](std::string_view line) { fmt::print(stderr, "ragfs: {}\n", line); };
+  config.log = [log](std::string_view line) {
+    if (log != nullptr) {
+      log->write(LogLevel::warn, line);
+    } else {
+      fmt::print(stderr, "ragfs: {}\n", line);
+    }
+  };
   auto created = EmbeddedProvider::create(config);
   if (!created) return std::unexpected(created.error());
   return std::shared_ptr<CacheProvider>(std::move(*created));
@@ -121,7 +128,7 @@ Result<redis::RedisConfig> redis_config(const CacheConfig& cache) {
   return out;
 }
 
-Result<std::shared_ptr<CacheProvider>> open_redis(const CacheConfig& cache) {
+Result<std::shared_ptr<CacheProvider>> open_redis(const CacheConfig& cache, const std::shared_ptr<Log>& /*log*/) {
   auto config = redis_config(cache);
   if (!config) return std::unexpected(config.error());
   auto created = redis::RedisProvider::create(*std::move(config));
@@ -129,7 +136,7 @@ Result<std::shared_ptr<CacheProvider>> open_redis(const CacheConfig& cache) {
   return std::shared_ptr<CacheProvider>(std::move(*created));
 }
 
-Result<std::shared_ptr<CacheProvider>> open_disabled(const CacheConfig&) {
+Result<std::shared_ptr<CacheProvider>> open_disabled(const CacheConfig&, const std::shared_ptr<Log>&) {
   return std::make_shared<DisabledProvider>();
 }
 
@@ -141,7 +148,7 @@ constexpr Backend kBackends[] = {{"localfs", open_localfs}, {"memfs", open_memfs
 
 struct Provider {
   const char* name;
-  Result<std::shared_ptr<CacheProvider>> (*open)(const CacheConfig&);
+  Result<std::shared_ptr<CacheProvider>> (*open)(const CacheConfig&, const std::shared_ptr<Log>&);
 };
 constexpr Provider kProviders[] = {{"embedded", open_embedded}, {"redis", open_redis}, {"disabled", open_disabled}};
 
@@ -167,9 +174,9 @@ Result<std::shared_ptr<FileSystem>> open_backend(const MountConfig& mount) {
                                              fmt::join(known_backends(), ", ")));
 }
 
-Result<std::shared_ptr<CacheProvider>> open_provider(const CacheConfig& cache) {
+Result<std::shared_ptr<CacheProvider>> open_provider(const CacheConfig& cache, std::shared_ptr<Log> log) {
   for (const Provider& provider : kProviders) {
-    if (cache.provider == provider.name) return provider.open(cache);
+    if (cache.provider == provider.name) return provider.open(cache, log);
   }
   return fail(ErrorCode::config, fmt::format("cache provider \"{}\" is not in this build; it has {}", cache.provider,
                                              fmt::join(known_providers(), ", ")));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ragfs/base/error.h"
+#include "ragfs/base/log.h"
 #include "ragfs/cache/provider.h"
 #include "ragfs/config/config.h"
 #include "ragfs/fs/file_system.h"
@@ -22,6 +23,6 @@ std::vector<std::string> known_providers();
 Result<std::shared_ptr<FileSystem>> open_backend(const MountConfig& mount);
 
 // Errors: config, naming the provider, when it is unknown or not in this build; those of the provider.
-Result<std::shared_ptr<CacheProvider>> open_provider(const CacheConfig& cache);
+Result<std::shared_ptr<CacheProvider>> open_provider(const CacheConfig& cache, std::shared_ptr<Log> log = nullptr);
 
 }  // namespace ragfs

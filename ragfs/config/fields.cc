@@ -113,9 +113,10 @@ const Section& embedded_fields() {
       "Provider `embedded`: the cache lives in this process.",
       {
           field("dram_bytes", &EmbeddedSection::dram_bytes)
-              .says("Memory for cached objects.")
+              .says("Memory for cached objects; 0: 256 MiB, or a quarter of what this process may use (the machine's "
+                    "memory, or its control group's limit) where that is less. Else at least 1 MiB.")
               .in("bytes")
-              .between(1 << 20, kTiB / 2),
+              .between(0, kTiB / 2),
           field("max_objects", &EmbeddedSection::max_objects).says("Most objects; 0: as many as fit.").between(0, 1e12),
           field("max_object_bytes", &EmbeddedSection::max_object_bytes)
               .says("Largest object; never more than an eighth of dram_bytes.")
@@ -384,6 +385,11 @@ const Section& log_fields() {
               .one_of({"debug", "info", "warn", "error", "off"})
               .changes_live(),
           field("file", &LogConfig::file).says("Where to; empty: standard error.").is_host_path().changes_live(),
+          field("slow_operation_ms", &LogConfig::slow_operation_ms)
+              .says("Calls to a backend that take this long are told, at most 20 lines a second; 0: none.")
+              .in("ms")
+              .between(0, kDay_ms)
+              .changes_live(),
       },
       {}};
   return spec;

@@ -290,6 +290,11 @@ Result<VerifyReport> Instance::verify_cache(const Context& ctx, PathView path) {
   return parts_->cache->verify(ctx, path);
 }
 
+Result<uint64_t> Instance::purge_account(std::string_view account) {
+  if (!parts_->has_cache()) return no_cache();
+  return parts_->cache->purge(account);
+}
+
 Result<void> Instance::check_provider(Deadline deadline) {
   if (!parts_->has_cache()) return no_cache();
   return parts_->cache->check(deadline);

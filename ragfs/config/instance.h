@@ -71,6 +71,9 @@ class Instance {
   // Compares what is cached at and below `path` with the backends; what is wrong is refused from then on. Errors:
   // not_supported without a cache; not_found; timeout.
   Result<VerifyReport> verify_cache(const Context& ctx, PathView path);
+  // Erases the objects of an account (the first name below a mount) from the cache; how many. What is read of it later
+  // is cached anew. Errors: not_supported without a cache, or where the provider cannot look through its objects.
+  Result<uint64_t> purge_account(std::string_view account);
   // Asks the provider whether it works. Errors: not_supported without a cache; those of the provider.
   Result<void> check_provider(Deadline deadline);
   // What an operator should know about how the provider's engine is set up, a sentence each.

@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
+
+#include <fstream>
+
+#include <stdlib.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
@@ -111,6 +117,60 @@ TEST_F(InstanceTest, ADirectoryThatIsNotThereEndsTheStartAndNamesTheLine) {
   EXPECT_EQ(opened_.error().code, ErrorCode::config);
   EXPECT_NE(opened_.error().message.find("t.yaml:4"), std::string::npos) << opened_.error().message;
   EXPECT_NE(opened_.error().message.find("/nowhere/at/all"), std::string::npos) << opened_.error().message;
+}
+
+TEST_F(InstanceTest, PurgeErasesOneAccountsObjectsAndNoOther) {
+  MountConfig mount;
+  mount.path = "/";
+  mount.type = "memfs";
+  Config config;
+  config.mounts = {mount};
+  const auto instance = Instance::open(config).value();
+  const Context ctx;
+  const auto hits = [&](const char* path) {
+    const uint64_t before = instance->cache_report().hits;
+    EXPECT_TRUE(instance->fs().read(ctx, *Path::parse(path), 0, 0));
+    return instance->cache_report().hits > before;
+  };
+  for (const char* account : {"/acct", "/acct2", "/name with spaces that is longer than a key's part"}) {
+    EXPECT_TRUE(instance->fs().mkdir(ctx, *Path::parse(account), kDefaultDirMode));
+    const Path file = *Path::parse(std::string(account) + "/f");
+    EXPECT_TRUE(instance->fs().write(ctx, file, "data", 0, WriteFlag::create));
+    EXPECT_TRUE(hits(std::string(file.text()).c_str()));
+  }
+  EXPECT_EQ(instance->purge_account("acct").value(), 1U);
+  EXPECT_TRUE(hits("/acct2/f"));
+  EXPECT_FALSE(hits("/acct/f"));
+  EXPECT_TRUE(hits("/acct/f")) << "and is cached anew";
+  EXPECT_EQ(instance->purge_account("name with spaces that is longer than a key's part").value(), 1U);
+  EXPECT_EQ(instance->purge_account("nobody").value(), 0U);
+  config.cache.enabled = false;
+  config.cache.name_space = "without";
+  EXPECT_EQ(Instance::open(config).value()->purge_account("acct").error().code, ErrorCode::not_supported);
+}
+
+TEST_F(InstanceTest, SlowCallsOfABackendGoToTheLogFile) {
+  std::string name = ::testing::TempDir() + "slow-XXXXXX";
+  ASSERT_NE(::mkdtemp(name.data()), nullptr);
+  MountConfig mount;
+  mount.path = "/m";
+  mount.type = "memfs";
+  Config config;
+  config.mounts = {mount};
+  config.cache.name_space = "slow";
+  config.log.file = name + "/ragfs.log";
+  const auto logged = [&] {
+    std::ifstream in(config.log.file);
+    return std::string{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  };
+  {
+    const auto instance = Instance::open(config).value();
+    EXPECT_TRUE(instance->fs().write(Context(), *Path::parse("/m/f"), "data", 0, WriteFlag::create));
+  }
+  EXPECT_EQ(logged(), "") << "nothing takes a second here";
+  config.log.file = name + "/none/ragfs.log";
+  EXPECT_EQ(Instance::open(config).error().code, ErrorCode::config);
+  std::filesystem::remove_all(name);
 }
 
 TEST_F(InstanceTest, OffAsksTheBackendAndOnServesNothingOld) {

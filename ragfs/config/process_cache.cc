@@ -84,7 +84,7 @@ std::vector<std::pair<std::string, std::string>> shared_settings(const Config& c
 }  // namespace
 
 Result<std::shared_ptr<ProcessCache>> ProcessCache::join(const Config& config, const std::vector<BackendUse>& backends,
-                                                         std::vector<std::string>& warnings) {
+                                                         std::shared_ptr<Log> log, std::vector<std::string>& warnings) {
   Registry& all = registry();
   const std::string& name = config.cache.name_space;
   const Deadline until = Deadline::in_ms(kRegistryTimeout_ms);
@@ -110,6 +110,7 @@ Result<std::shared_ptr<ProcessCache>> ProcessCache::join(const Config& config, c
     all.slots[name] = {Registry::State::opening, {}, 1};
   }
   cache = std::make_shared<ProcessCache>(Private());
+  cache->log_ = std::move(log);
   const Result<void> opened = cache->open(config, backends, warnings);
   MutexLock lock(all.mutex);
   all.changed.notify_all();
@@ -147,7 +148,7 @@ Result<bool> ProcessCache::open_provider_of(const Config& config, std::vector<st
     return true;
   }
   const std::string place = config.place("storage.agfs.cache.provider");
-  auto provider = ragfs::open_provider(config.cache);
+  auto provider = ragfs::open_provider(config.cache, log_);
   if (!provider) {
     const Error& error = provider.error();
     // What is written wrongly is wrong in every mode; only an engine that does not answer may be done without.

@@ -14,6 +14,7 @@
 
 #include "ragfs/base/context.h"
 #include "ragfs/base/error.h"
+#include "ragfs/base/log.h"
 #include "ragfs/cache/coherence_domain.h"
 #include "ragfs/cache/lives/life.h"
 #include "ragfs/config/config.h"
@@ -36,7 +37,7 @@ class ProcessCache {
   // Errors: config (the provider, the state directory, other settings than the process runs with); in strict mode those
   // of a provider that cannot be started: in bypass mode `warnings` says so.
   static Result<std::shared_ptr<ProcessCache>> join(const Config& config, const std::vector<BackendUse>& backends,
-                                                    std::vector<std::string>& warnings);
+                                                    std::shared_ptr<Log> log, std::vector<std::string>& warnings);
   // Without close(): as if the process had been killed.
   ~ProcessCache();
   ProcessCache(const ProcessCache&) = delete;
@@ -64,6 +65,8 @@ class ProcessCache {
   }
   Life& life() { return *life_; }
   CacheProvider& provider() { return *provider_; }
+  // The one that the first client brought.
+  Log& log() { return *log_; }
 
  private:
   Result<void> open(const Config& config, const std::vector<BackendUse>& backends, std::vector<std::string>& warnings);
@@ -80,6 +83,7 @@ class ProcessCache {
   bool off_ = false;     // a provider that could not even be made: nothing to join later
   std::string refusal_;  // who held a backend at the start, so that no cache may be used
   std::vector<std::pair<std::string, std::string>> settings_;  // that all clients share, by key
+  std::shared_ptr<Log> log_;
   std::shared_ptr<CacheProvider> provider_;
   std::unique_ptr<Life> life_;  // outlives the domain
   std::unique_ptr<CoherenceDomain> domain_;

@@ -2,19 +2,30 @@
 //
 // For: standing directly before a backend, so that an exception (no memory, a bug in a client library) becomes an
 // `internal` error of that one call and no state above it is left half done. Forwards everything else unchanged.
+// It is also where a backend's slow calls are noticed, those of a read too, which nobody else times one by one.
 // Not for: making a backend's own state right again after it threw.
 // Thread-safety: all methods may be called from any thread.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string_view>
 
 #include "ragfs/fs/file_system.h"
 
 namespace ragfs {
 
+// Calls of a backend that took `threshold_ns` or longer are told; 0 = none, and no clock is read.
+struct SlowCalls {
+  int64_t threshold_ns = 0;
+  // The call is over; `error` is nullptr when it succeeded. Called on the caller's thread.
+  std::function<void(std::string_view operation, PathView path, int64_t took_ns, const Error* error)> told;
+};
+
 class ExceptionBarrier final : public FileSystem {
  public:
-  explicit ExceptionBarrier(std::shared_ptr<FileSystem> inner) : inner_(std::move(inner)) {}
+  explicit ExceptionBarrier(std::shared_ptr<FileSystem> inner, SlowCalls slow = {})
+      : inner_(std::move(inner)), slow_(std::move(slow)) {}
 
   const FileSystemTraits& traits() const override { return inner_->traits(); }
 
@@ -48,7 +59,11 @@ class ExceptionBarrier final : public FileSystem {
   Result<void> grep(const Context& ctx, PathView path, const GrepOptions& options, const GrepSink& sink) override;
 
  private:
+  template <typename Call>
+  auto guard(std::string_view operation, PathView path, const Call& call) -> decltype(call());
+
   const std::shared_ptr<FileSystem> inner_;
+  const SlowCalls slow_;
 };
 
 }  // namespace ragfs
