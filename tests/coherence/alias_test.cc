@@ -80,6 +80,38 @@ TEST_F(AliasTest, OtherSpellingsOfAPathAreTheSamePath) {
   for (const char* spelling : {"/d//f", "/./d/f", "/d/./f", "/d/f/"}) EXPECT_EQ(read(spelling), "two") << spelling;
 }
 
+// A link that leads out of the root is not followed, whatever was cached under its name before.
+TEST_F(AliasTest, ALinkOutOfTheRootShowsNothingOfWhatLiesThere) {
+  char name[] = "/tmp/ragfs_alias_XXXXXX";
+  ASSERT_NE(::mkdtemp(name), nullptr);
+  std::filesystem::copy_file("/etc/hostname", std::string(name) + "/secret");
+  ASSERT_TRUE(mkdir("/d"));
+  ASSERT_TRUE(write("/d/secret", "mine"));
+  EXPECT_EQ(read("/d/secret"), "mine");
+  EXPECT_EQ(list("/d"), "secret");
+  ASSERT_TRUE(cached->remove_all(ctx, path_of("/d")));
+  std::filesystem::create_directory_symlink(name, root + "/d");
+  for (int pass = 0; pass < 2; ++pass) {
+    EXPECT_EQ(read("/d/secret"), read_backend("/d/secret"));
+    EXPECT_TRUE(read("/d/secret").starts_with("ERROR"));
+    EXPECT_TRUE(list("/d").starts_with("ERROR"));
+    EXPECT_FALSE(write("/d/secret", "over it"));
+  }
+  std::filesystem::remove_all(name);
+}
+
+// memfs begins empty in every process: its identity is its instance's, so a provider that outlives it shows nothing.
+TEST_F(AliasTest, MemfsAfterARestartShowsNothingOfTheOneBefore) {
+  for (int run = 0; run < 2; ++run) {
+    backend = std::shared_ptr<FileSystem>(MemFileSystem::open({}).value());
+    open_over({}, {});
+    EXPECT_EQ(read("/f"), "ERROR not_found");
+    EXPECT_EQ(list("/"), "");
+    EXPECT_TRUE(write("/f", "of run " + std::to_string(run)));
+    EXPECT_EQ(read("/f"), "of run " + std::to_string(run));
+  }
+}
+
 TEST_F(AliasTest, AnotherDirectoryAtTheSamePlaceNeverShowsTheFirst) {
   ASSERT_TRUE(write("/f", "first"));
   EXPECT_EQ(read("/f"), "first");
