@@ -77,6 +77,8 @@ CoherenceDomain::CoherenceDomain(CoherenceConfig config, std::shared_ptr<CachePr
       provider_(std::move(provider), config_.guard),
       table_(config_.table),
       fills_(table_, config_.max_fills),
+      copies_(table_, config_.max_fills),
+      near_(start.near ? std::make_unique<NearTier>(start.near) : nullptr),
       file_flights_(config_.inflight),
       listing_flights_(config_.inflight),
       negatives_(clock, config_.max_negative_entries),
@@ -91,7 +93,10 @@ CoherenceDomain::CoherenceDomain(CoherenceConfig config, std::shared_ptr<CachePr
     provider_.watch_incarnation(another_incarnation);
     provider_.attach(start.incarnation);
   }
-  if (apart()) provider_.detach();
+  if (apart()) {
+    provider_.detach();
+    if (near_) near_->shut();
+  }
   settler_ = std::make_unique<Settler>(*this);
   fork_guard_ = std::make_unique<ForkGuard>([this] { let_go_in_child(); });
 }
@@ -106,6 +111,7 @@ void CoherenceDomain::let_go_in_child() noexcept {
   leaves_.fetch_add(1);
   epoch_.store(kFirstApart);
   provider_.detach();
+  if (near_) near_->shut();
   gate_.refuse_in_child();
   settler_->let_go_in_child();
 }
@@ -144,26 +150,26 @@ Observation CoherenceDomain::observe_for(const CachePath& at, ObjectKind kind, u
   return table_.observe_exactly(at.trail(), kind);
 }
 
-bool CoherenceDomain::takes_verification() const {
-  if (!provider_.capabilities().zero_copy || config_.verify_dram == VerifyDram::always) return true;
+bool CoherenceDomain::takes_verification(Source source) const {
+  if (!in_memory(source) || config_.verify_dram == VerifyDram::always) return true;
   if (config_.verify_dram == VerifyDram::off) return false;
   thread_local uint32_t hits = 0;
   return ++hits % kVerifyOneIn == 0;
 }
 
-std::optional<DecodedEnvelope> CoherenceDomain::open_object(const CachePath& at, ObjectKind kind, const CacheKey& key,
-                                                            const Bytes& object, Deadline deadline) {
-  std::optional<DecodedEnvelope> decoded = decode_envelope(object.view(), takes_verification());
-  if (decoded && decoded->info.kind == kind && decoded->info.identity_hash == at.backend->identity_hash &&
-      decoded->info.path == at.path.text()) {
+std::optional<DecodedEnvelope> CoherenceDomain::open_object(const Question& asked, const Bytes& object) {
+  std::optional<DecodedEnvelope> decoded = decode_envelope(object.view(), takes_verification(asked.source));
+  if (decoded && decoded->info.kind == asked.kind && decoded->info.identity_hash == asked.at.backend->identity_hash &&
+      decoded->info.path == asked.at.path.text()) {
     return decoded;
   }
-  drop_damaged(key, deadline);
+  drop_damaged(asked.key, asked.source, asked.deadline);
   return std::nullopt;
 }
 
-void CoherenceDomain::drop_damaged(const CacheKey& key, Deadline deadline) {
+void CoherenceDomain::drop_damaged(const CacheKey& key, Source source, Deadline deadline) {
   counters_.add(CacheCounter::damaged);
+  if (source == Source::near) return near_->erase(key);
   (void)provider_.erase(key, deadline);  // best effort: the object is refused either way
 }
 
@@ -200,20 +206,21 @@ void CoherenceDomain::count_refusal(const Observation& seen, uint64_t stamp) {
   }
 }
 
-std::optional<CacheHit> CoherenceDomain::fetch(const CachePath& at, ObjectKind kind, const CacheKey& key,
-                                               Deadline deadline, std::optional<CacheHit>* suspect) {
+std::optional<CacheHit> CoherenceDomain::fetch(const Question& asked) {
   const uint64_t epoch_before = epoch();
   RAGFS_PAUSE_POINT("lookup.before_get");
-  GetResult got = provider_.get(key, deadline);
+  GetResult got =
+      asked.source == Source::near ? GetResult(near_->get(asked.key)) : provider_.get(asked.key, asked.deadline);
   RAGFS_PAUSE_POINT("lookup.after_get");
   if (!got || !got->has_value()) return std::nullopt;
-  std::optional<DecodedEnvelope> opened = open_object(at, kind, key, **got, deadline);
+  std::optional<DecodedEnvelope> opened = open_object(asked, **got);
   if (!opened) return std::nullopt;
-  const Refused refused = refused_by_epoch_or_age(at, opened->info, epoch_before);
+  const Refused refused = refused_by_epoch_or_age(asked.at, opened->info, epoch_before);
   if (refused == Refused::no) return CacheHit{std::move(**got), *opened};
-  const bool may_verify = config_.verify_inherited || at.backend->use.shared;
-  if (refused == Refused::of_epoch && suspect != nullptr && may_verify && kind == ObjectKind::file) {
-    *suspect = CacheHit{std::move(**got), *opened};
+  if (asked.source == Source::near) near_->count(NearCounter::refused);
+  const bool may_verify = config_.verify_inherited || asked.at.backend->use.shared;
+  if (refused == Refused::of_epoch && asked.suspect != nullptr && may_verify && asked.kind == ObjectKind::file) {
+    *asked.suspect = CacheHit{std::move(**got), *opened};
   }
   return std::nullopt;
 }
@@ -232,26 +239,27 @@ void leave_note(const CacheHit& hit, const Observation& seen) {
 // plainly a hit is left to lookup(). The envelope names kind, identity and path, so the key's hash finds it and its
 // text is not needed. A test that takes a rule out never comes this way.
 std::optional<EnvelopeGlance> CoherenceDomain::find_judged(const CachePath& at, ObjectKind kind, Bytes& object) {
-  if (!all_rules_enabled() || !provider_.capabilities().by_hash) return std::nullopt;
+  if (!all_rules_enabled() || (!near_ && !provider_.capabilities().by_hash)) return std::nullopt;
   const uint64_t key_hash = keys_.key_hash(kind, at.backend->identity_hash, at.path);
   uint64_t tag = 0;
   const bool no_records = table_.empty();
   if (!no_records) {
-    provider_.prefetch(key_hash);
+    near_ ? near_->prefetch(key_hash) : provider_.prefetch(key_hash);
     tag = table_.shard_tag(MutationTable::shard_of(at.backend->root_id, at.path));
     if (tag == 0) return std::nullopt;
   }
   RAGFS_PAUSE_POINT("lookup.before_get");
-  object = provider_.get_by_hash(key_hash);
+  object = near_ ? near_->get_by_hash(key_hash) : provider_.get_by_hash(key_hash);
   RAGFS_PAUSE_POINT("lookup.after_get");
   const std::optional<EnvelopeGlance> seen =
       glance_at_envelope(object.view(), kind, at.backend->identity_hash, at.path.text());
   if (!seen || seen->epoch != (epoch() ^ at.backend->term) || seen->expires_at_ns != 0) return std::nullopt;
   if (!no_records && object.note()->load(std::memory_order_acquire) != tag) return std::nullopt;
-  if (takes_verification() && !decode_envelope(object.view(), true)) {
-    drop_damaged(key(at, kind), Deadline::in_ms(0));
+  if (takes_verification(source_at_hand()) && !decode_envelope(object.view(), true)) {
+    drop_damaged(key(at, kind), source_at_hand(), Deadline::in_ms(0));
     return std::nullopt;
   }
+  if (near_) near_->count(NearCounter::hits);
   return seen;
 }
 
@@ -277,30 +285,87 @@ std::optional<CacheHit> CoherenceDomain::lookup_at_once(const CachePath& at, Obj
 
 std::optional<CacheHit> CoherenceDomain::lookup(const CachePath& at, ObjectKind kind, const CacheKey& object_key,
                                                 Deadline deadline, std::optional<CacheHit>* suspect) {
+  const Question asked{at, kind, object_key, deadline, Source::provider, suspect};
+  // Every object of a shared backend is verified at every read, so that a copy of it would never be served.
+  if (near_ && near_->is_open() && !at.backend->use.shared) return lookup_near_first(asked);
   provider_.prefetch(object_key.hash());
+  return lookup_at(asked);
+}
+
+namespace {
+
+// A near copy that runs: registered before the records are looked up, so that a mutation that comes after them waits
+// for its end before it lets its record go.
+class RunningCopy {
+ public:
+  RunningCopy(FillRegistry& copies, Settler& settler) : copies_(copies), settler_(settler) {}
+  RunningCopy(const RunningCopy&) = delete;
+  RunningCopy& operator=(const RunningCopy&) = delete;
+  ~RunningCopy() {
+    if (!copy_) return;
+    copies_.end(*copy_);
+    settler_.fill_ended();
+  }
+  void begin() { copy_ = copies_.begin(); }
+  bool runs() const { return copy_.has_value(); }
+
+ private:
+  FillRegistry& copies_;
+  Settler& settler_;
+  std::optional<FillRegistry::Fill> copy_;
+};
+
+}  // namespace
+
+std::optional<CacheHit> CoherenceDomain::lookup_near_first(const Question& asked) {
+  // A suspect is the provider's business: what is near is of this epoch or of no use.
+  const Question near{asked.at, asked.kind, asked.key, asked.deadline, Source::near, nullptr};
+  std::optional<CacheHit> hit = lookup_at(near);
+  if (hit) {
+    near_->count(NearCounter::hits);
+    return hit;
+  }
+  RunningCopy copy(copies_, *settler_);
+  if (rule_enabled(Rule::kNearRegisteredBeforeGet)) copy.begin();
+  hit = lookup_at(asked);
+  if (!hit) return hit;
+  RAGFS_PAUSE_POINT("near.before_copy");
+  if (!rule_enabled(Rule::kNearRegisteredBeforeGet)) copy.begin();
+  if (!copy.runs()) return hit;
+  // As it is: a copy lives no longer than what it was made of.
+  const int64_t expires_at_ns = hit->envelope.info.expires_at_ns;
+  PutOptions options;
+  options.preferred = asked.kind == ObjectKind::listing;
+  if (expires_at_ns != 0) options.ttl_ms = std::max<int64_t>((expires_at_ns - now_ns()) / kNsPerMs, 1);
+  near_->put(asked.key, {.header = {}, .payload = hit->object.view()}, options, NearCounter::copies);
+  return hit;
+}
+
+std::optional<CacheHit> CoherenceDomain::lookup_at(const Question& asked) {
   // First way, for most hits: no record exists, or none that covers the path changed since the object was judged.
   const bool no_records = table_.empty();
-  if (rule_enabled(Rule::kRecordsBeforeGet) && (no_records || provider_.capabilities().zero_copy)) {
-    const uint64_t tag = no_records ? 0 : table_.shard_tag(MutationTable::shard_of(at.backend->root_id, at.path));
+  if (rule_enabled(Rule::kRecordsBeforeGet) && (no_records || in_memory(asked.source))) {
+    const uint64_t tag =
+        no_records ? 0 : table_.shard_tag(MutationTable::shard_of(asked.at.backend->root_id, asked.at.path));
     if (no_records || tag != 0) {
-      std::optional<CacheHit> hit = fetch(at, kind, object_key, deadline, suspect);
+      std::optional<CacheHit> hit = fetch(asked);
       if (!hit || no_records) return hit;
       const std::atomic<uint64_t>* note = hit->object.note();
       if (note != nullptr && note->load(std::memory_order_acquire) == tag) return hit;
     }
   }
-  return lookup_by_records(at, kind, object_key, deadline, suspect);
+  return lookup_by_records(asked);
 }
 
-std::optional<CacheHit> CoherenceDomain::lookup_by_records(const CachePath& at, ObjectKind kind,
-                                                           const CacheKey& object_key, Deadline deadline,
-                                                           std::optional<CacheHit>* suspect) {
-  if (!rule_enabled(Rule::kRecordsBeforeGet)) return lookup_get_first(at, kind, object_key, deadline);
+std::optional<CacheHit> CoherenceDomain::lookup_by_records(const Question& asked) {
+  if (!rule_enabled(Rule::kRecordsBeforeGet)) return lookup_get_first(asked);
+  const CachePath& at = asked.at;
   // Second: the buckets. Third: they are shared, and refused; the exact records. Each with a get of its own: what an
   // earlier get returned may have been let go between the mutation and the look-up of its records.
   for (const bool exactly : {false, true}) {
-    const Observation seen = exactly ? table_.observe_exactly(at.trail(), kind) : table_.observe(at.trail(), kind);
-    std::optional<CacheHit> hit = fetch(at, kind, object_key, deadline, suspect);
+    const Observation seen =
+        exactly ? table_.observe_exactly(at.trail(), asked.kind) : table_.observe(at.trail(), asked.kind);
+    std::optional<CacheHit> hit = fetch(asked);
     if (!hit) return std::nullopt;
     if (stamp_passes(seen, hit->envelope.info.stamp)) {
       leave_note(*hit, seen);
@@ -308,17 +373,19 @@ std::optional<CacheHit> CoherenceDomain::lookup_by_records(const CachePath& at, 
     }
     if (!seen.exact) continue;
     count_refusal(seen, hit->envelope.info.stamp);
+    if (asked.source == Source::near) near_->count(NearCounter::refused);
     return std::nullopt;
   }
   return std::nullopt;
 }
 
 // What a test of the rule "records before the get" takes apart: the same, in the wrong order.
-std::optional<CacheHit> CoherenceDomain::lookup_get_first(const CachePath& at, ObjectKind kind, const CacheKey& key,
-                                                          Deadline deadline) {
-  std::optional<CacheHit> hit = fetch(at, kind, key, deadline);
+std::optional<CacheHit> CoherenceDomain::lookup_get_first(const Question& asked) {
+  std::optional<CacheHit> hit = fetch(asked);
   if (!hit) return std::nullopt;
-  if (!stamp_passes(table_.observe_exactly(at.trail(), kind), hit->envelope.info.stamp)) return std::nullopt;
+  if (!stamp_passes(table_.observe_exactly(asked.at.trail(), asked.kind), hit->envelope.info.stamp)) {
+    return std::nullopt;
+  }
   return hit;
 }
 
@@ -366,7 +433,9 @@ void CoherenceDomain::store(const CachePath& at, ObjectKind kind, const Fill& fi
   const std::string header = encode_envelope(info, payload);
   PutOptions put_options = options;
   put_options.ttl_ms = config_.default_ttl_ms;
-  const Result<void> stored = provider_.put(key(at, kind), {header, payload}, put_options, deadline);
+  const CacheKey object_key = key(at, kind);
+  keep_near(*at.backend, object_key, {header, payload}, put_options);
+  const Result<void> stored = provider_.put(object_key, {header, payload}, put_options, deadline);
   if (stored) {
     counters_.add(CacheCounter::fill);
     return;
@@ -375,6 +444,11 @@ void CoherenceDomain::store(const CachePath& at, ObjectKind kind, const Fill& fi
   if (outcome_unknown(stored.error())) {
     mark_unknown_put(RecordPath(at.backend->root_id, at.path), kind, fill.epoch());
   }
+}
+
+void CoherenceDomain::keep_near(const BackendDomain& backend, const CacheKey& key, const ValueParts& value,
+                                const PutOptions& options) {
+  if (near_ && !backend.use.shared) near_->put(key, value, options, NearCounter::puts);
 }
 
 void CoherenceDomain::mark_unknown_put(const RecordPath& record, ObjectKind kind, uint64_t epoch) {
@@ -420,17 +494,25 @@ void CoherenceDomain::new_epoch() {
   }
   counters_.add(CacheCounter::new_epoch);
   uint64_t next = random_u64() | 1;
-  MutexLock lock(epoch_mutex_);
-  while (next == epoch()) next = random_u64() | 1;
-  change_epoch(next);
+  {
+    MutexLock lock(epoch_mutex_);
+    while (next == epoch()) next = random_u64() | 1;
+    change_epoch(next);
+  }
+  // Nothing of what is near is of use any more; what a late copy brings is of no epoch that comes again.
+  if (near_) near_->clear();
 }
 
 void CoherenceDomain::leave_epoch() {
-  MutexLock lock(epoch_mutex_);
-  const uint64_t count = leaves_.fetch_add(1, std::memory_order_seq_cst) + 1;
-  provider_.detach();
-  // Another even number each time: what was begun in one time apart is not of the next one.
-  change_epoch(kFirstApart + 2 * count);
+  {
+    MutexLock lock(epoch_mutex_);
+    const uint64_t count = leaves_.fetch_add(1, std::memory_order_seq_cst) + 1;
+    provider_.detach();
+    if (near_) near_->shut();
+    // Another even number each time: what was begun in one time apart is not of the next one.
+    change_epoch(kFirstApart + 2 * count);
+  }
+  if (near_) near_->clear();
 }
 
 bool CoherenceDomain::begin_epoch(uint64_t epoch, uint64_t leaves, const std::string& incarnation) {
@@ -439,6 +521,7 @@ bool CoherenceDomain::begin_epoch(uint64_t epoch, uint64_t leaves, const std::st
   counters_.add(CacheCounter::new_epoch);
   change_epoch(epoch);
   provider_.attach(incarnation);
+  if (near_) near_->open();
   return true;
 }
 

@@ -41,6 +41,7 @@
 #include "ragfs/cache/listing_codec.h"
 #include "ragfs/cache/mutation_gate.h"
 #include "ragfs/cache/mutation_table.h"
+#include "ragfs/cache/near_tier.h"
 #include "ragfs/cache/negative_cache.h"
 #include "ragfs/cache/nested_roots.h"
 #include "ragfs/fs/file_system.h"
@@ -110,6 +111,13 @@ struct DomainStart {
   std::optional<uint64_t> epoch;       // absent = random; an even number = apart
   std::optional<DomainState> resumed;  // of a warm start, whose epoch it is
   std::string incarnation;             // of the provider, of which the epoch knows
+  std::shared_ptr<CacheProvider> near;  // memory of this process in front of a remote provider; nullptr = none
+};
+
+// The last fill, and the last near copy, that had begun at some moment.
+struct Horizon {
+  uint64_t fills = 0;
+  uint64_t copies = 0;
 };
 
 // A path of one backend, with what a look-up needs. The view must outlive it. Belongs to one call: the ids of its
@@ -208,6 +216,8 @@ class CoherenceDomain {
   void store(const CachePath& at, ObjectKind kind, const Fill& fill, const FileMeta& meta, std::string_view payload,
              const PutOptions& options, Deadline deadline);
 
+  // Into the near tier, if there is one: of a fill that is registered, or of a mutation that holds its lock.
+  void keep_near(const BackendDomain& backend, const CacheKey& key, const ValueParts& value, const PutOptions& options);
   // True when `at` is remembered as absent.
   bool known_absent(const CachePath& at);
   void remember_absent(const CachePath& at, const Fill& fill, int64_t ttl_ms);
@@ -242,6 +252,13 @@ class CoherenceDomain {
   MutationTable& table() { return table_; }
   FillRegistry& fills() { return fills_; }
   GuardedProvider& provider() { return provider_; }
+  // Copies of the provider's objects into the near tier that are under way. They are fills that put into this process
+  // alone: what they put back needs no second erase of the provider.
+  FillRegistry& copies() { return copies_; }
+  // nullptr = none.
+  NearTier* near() { return near_.get(); }
+  const NearTier* near() const { return near_.get(); }
+  Horizon horizon() const { return {fills_.last_issued(), copies_.last_issued()}; }
   InflightTable<FileContent>& file_flights() { return file_flights_; }
   InflightTable<SharedListing>& listing_flights() { return listing_flights_; }
   NegativeCache& negatives() { return negatives_; }
@@ -255,29 +272,43 @@ class CoherenceDomain {
   Result<DirectRead> enter_direct_read(Deadline deadline);
 
  private:
+  enum class Source : uint8_t { provider, near };
+  // What a look-up asks for, and where.
+  struct Question {
+    const CachePath& at;
+    ObjectKind kind;
+    const CacheKey& key;
+    Deadline deadline;
+    Source source;
+    std::optional<CacheHit>* suspect;  // nullptr = not wanted
+  };
+  // What comes from there was in this process's memory all the time since it was last verified.
+  bool in_memory(Source source) const { return source == Source::near || provider_.capabilities().zero_copy; }
+  // Where find_judged() looks.
+  Source source_at_hand() const { return near_ ? Source::near : Source::provider; }
   // Whether the checksum of the object that this thread looks at now is to be checked.
-  bool takes_verification() const;
-  void drop_damaged(const CacheKey& key, Deadline deadline);
+  bool takes_verification(Source source) const;
+  void drop_damaged(const CacheKey& key, Source source, Deadline deadline);
   // The envelope in `object` if it is intact and of this path; else the object is dropped.
-  std::optional<DecodedEnvelope> open_object(const CachePath& at, ObjectKind kind, const CacheKey& key,
-                                             const Bytes& object, Deadline deadline);
+  std::optional<DecodedEnvelope> open_object(const Question& asked, const Bytes& object);
   // of_epoch: only the epoch is against it.
   enum class Refused : uint8_t { no, of_epoch, expired };
   Refused refused_by_epoch_or_age(const CachePath& at, const EnvelopeInfo& info, uint64_t epoch_before);
   void count_refusal(const Observation& seen, uint64_t stamp);
-  // The object of `key` if it is intact, of this path and epoch, and not expired. Records are not asked.
-  std::optional<CacheHit> fetch(const CachePath& at, ObjectKind kind, const CacheKey& key, Deadline deadline,
-                                std::optional<CacheHit>* suspect = nullptr);
+  // The object if it is intact, of this path and epoch, and not expired. Records are not asked.
+  std::optional<CacheHit> fetch(const Question& asked);
   std::optional<CacheHit> lookup(const CachePath& at, ObjectKind kind, const CacheKey& key, Deadline deadline,
                                  std::optional<CacheHit>* suspect);
-  // The second and third way of lookup(), which decide alone.
-  std::optional<CacheHit> lookup_by_records(const CachePath& at, ObjectKind kind, const CacheKey& key,
-                                            Deadline deadline, std::optional<CacheHit>* suspect);
-  // The first way of lookup() alone, without decoding the envelope: an object of this process that was judged before.
-  // Nothing: not found this way; `object` may hold anything then.
+  // What lookup() does at one of the two places.
+  std::optional<CacheHit> lookup_at(const Question& asked);
+  // In the near tier, then in the provider, whose answer is kept near.
+  std::optional<CacheHit> lookup_near_first(const Question& asked);
+  // The second and third way of lookup_at(), which decide alone.
+  std::optional<CacheHit> lookup_by_records(const Question& asked);
+  // The first way of lookup_at() alone, without decoding the envelope: an object of this process that was judged
+  // before. Nothing: not found this way; `object` may hold anything then.
   std::optional<EnvelopeGlance> find_judged(const CachePath& at, ObjectKind kind, Bytes& object);
-  std::optional<CacheHit> lookup_get_first(const CachePath& at, ObjectKind kind, const CacheKey& key,
-                                           Deadline deadline);
+  std::optional<CacheHit> lookup_get_first(const Question& asked);
   void leave_direct_read();
   // Makes `next` the current epoch and drops the records that it does not need.
   void change_epoch(uint64_t next) RAGFS_REQUIRES(epoch_mutex_);
@@ -293,6 +324,8 @@ class CoherenceDomain {
   GuardedProvider provider_;
   MutationTable table_;
   FillRegistry fills_;
+  FillRegistry copies_;
+  const std::unique_ptr<NearTier> near_;
   InflightTable<FileContent> file_flights_;
   InflightTable<SharedListing> listing_flights_;
   NegativeCache negatives_;

@@ -93,13 +93,14 @@ Mutation::Mutation(Mutation&& other) noexcept
       stamp_(other.stamp_),
       horizon_(other.horizon_),
       beside_late_call_(other.beside_late_call_),
-      fills_ended_(other.fills_ended_) {}
+      fills_ended_(other.fills_ended_),
+      copies_ended_(other.copies_ended_) {}
 
 Mutation::~Mutation() {
   if (domain_ == nullptr || state_ == State::published) return;
   if (state_ == State::marked) settle();
   for (const AffectedObject& object : plan_.objects_) {
-    if (object.kind != ObjectKind::subtree) domain_->settler().add(object, stamp_, horizon_, false);
+    if (object.kind != ObjectKind::subtree) domain_->settler().add(object, stamp_, horizon_, Settler::Erased::no);
   }
 }
 
@@ -140,7 +141,7 @@ void Mutation::settle(bool may_still_land, int64_t late_apply_bound_ms) {
   }
   if (!plan_.subtrees_.empty()) domain_->negatives().clear();
   // After the records are set: a fill that begins from here on starts at or above the stamp.
-  horizon_ = domain_->fills().last_issued();
+  horizon_ = domain_->horizon();
   state_ = State::settled;
   if (stays_running) {
     const int64_t until_ns = domain_->clock().monotonic_ns() + late_apply_bound_ms * 1'000'000;
@@ -170,8 +171,10 @@ Mutation::PutOutcome Mutation::put(const NewValue& value, Deadline deadline) {
   PutOptions options = value.options;
   options.ttl_ms = domain_->config().default_ttl_ms;
   const std::string header = encode_envelope(info, value.data);
-  const Result<void> stored =
-      domain_->provider().put(domain_->key(at, ObjectKind::file), {header, value.data}, options, deadline);
+  const CacheKey key = domain_->key(at, ObjectKind::file);
+  // Whatever becomes of the provider's copy: this is the newest value, and no other mutation of it runs.
+  domain_->keep_near(*plan_.backend_, key, {header, value.data}, options);
+  const Result<void> stored = domain_->provider().put(key, {header, value.data}, options, deadline);
   if (stored) {
     domain_->counters().add(CacheCounter::set);
     return PutOutcome::stored;
@@ -187,19 +190,19 @@ void Mutation::let_go(const AffectedObject& object, bool erased) {
   if (!erased) {
     domain_->counters().add(CacheCounter::delete_failed);
     if (rule_enabled(Rule::kRecordsSurviveFailedErase)) {
-      domain_->settler().add(object, stamp_, horizon_, false);
+      domain_->settler().add(object, stamp_, horizon_, Settler::Erased::no);
       return;
     }
   }
   const bool may_return =
       domain_->provider().capabilities().may_resurrect && rule_enabled(Rule::kResurrectKeepsRecords);
   if (may_return) return;
-  if (fills_ended_ || !rule_enabled(Rule::kSecondErase)) {
+  if ((fills_ended_ && copies_ended_) || !rule_enabled(Rule::kSecondErase)) {
     // A fill that had ended by then may have remembered the path as absent after settle() forgot it.
     if (ends_absence(object.kind)) domain_->negatives().forget(object.record.trail.self());
     domain_->table().drop(object.record.trail, object.kind, stamp_);
   } else {
-    domain_->settler().add(object, stamp_, horizon_, true);
+    domain_->settler().add(object, stamp_, horizon_, fills_ended_ ? Settler::Erased::settled : Settler::Erased::early);
   }
 }
 
@@ -255,10 +258,21 @@ void Mutation::publish_subtrees(Deadline deadline) {
   }
 }
 
+void Mutation::erase_near() {
+  if (domain_->near() == nullptr || !rule_enabled(Rule::kNearErase)) return;
+  for (const AffectedObject& object : plan_.objects_) {
+    if (object.kind != ObjectKind::subtree) domain_->near()->erase(object.key);
+  }
+}
+
 Result<void> Mutation::publish(const std::optional<NewValue>& value, Deadline deadline) {
   RAGFS_PAUSE_POINT("mutation.before_publish");
+  if (!rule_enabled(Rule::kLocalEraseAfterFills)) erase_near();
+  RAGFS_PAUSE_POINT("mutation.before_asking_fills");
   // Asked before the puts and erases are issued: only what is issued after those fills settles the records.
-  fills_ended_ = domain_->fills().all_ended_through(horizon_);
+  fills_ended_ = domain_->fills().all_ended_through(horizon_.fills);
+  copies_ended_ = domain_->copies().all_ended_through(horizon_.copies);
+  if (rule_enabled(Rule::kLocalEraseAfterFills)) erase_near();
   const bool stores = value && !(beside_late_call_ && rule_enabled(Rule::kNoPutBesideLateCall));
   const PutOutcome outcome = stores ? put(*value, deadline) : PutOutcome::refused;
   const bool erased = erase_all(outcome == PutOutcome::stored ? &*value : nullptr, deadline);

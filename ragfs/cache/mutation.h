@@ -92,6 +92,7 @@ class Mutation {
   bool erase_all(const NewValue* stored, Deadline deadline);
   void publish_subtrees(Deadline deadline);
   void let_go(const AffectedObject& object, bool erased);
+  void erase_near();
   void look_for_late_calls();
 
   CoherenceDomain* domain_;
@@ -100,9 +101,10 @@ class Mutation {
   PathLockTable::Held lock_;
   State state_ = State::marked;
   uint64_t stamp_ = 0;
-  uint64_t horizon_ = 0;           // last fill that may still put something older than stamp_
+  Horizon horizon_;                // last fill, and last near copy, that may still put something older than stamp_
   bool beside_late_call_ = false;  // when it began, an older call of its path could still land
   bool fills_ended_ = false;       // when the erases were issued, no fill up to the horizon was running
+  bool copies_ended_ = false;      // and no near copy
 };
 
 }  // namespace ragfs

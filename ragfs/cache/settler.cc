@@ -40,7 +40,7 @@ Settler::~Settler() {
   thread_.join();
 }
 
-void Settler::add(const AffectedObject& object, uint64_t value, uint64_t horizon, bool erased) {
+void Settler::add(const AffectedObject& object, uint64_t value, const Horizon& horizon, Erased erased) {
   if (pending_count_.load(std::memory_order_relaxed) >= domain_.config().max_pending) {
     domain_.counters().add(CacheCounter::retry_queue_overflow);
     return;  // the record stays: it refuses what is stale for as long as it stands
@@ -48,7 +48,7 @@ void Settler::add(const AffectedObject& object, uint64_t value, uint64_t horizon
   const int64_t pause_ms = domain_.config().retry_first_ms;
   MutexLock lock(mutex_);
   pending_count_.fetch_add(1, std::memory_order_relaxed);
-  if (erased) {
+  if (erased != Erased::no) {
     waiting_.push_back({object, value, horizon, erased, 0, pause_ms});
   } else {
     const int64_t due_ns = domain_.clock().monotonic_ns() + jittered_ns(pause_ms);
@@ -106,7 +106,7 @@ void Settler::run() {
 std::optional<Settler::Pending> Settler::take_due(int64_t now_ns) {
   MutexLock lock(mutex_);
   if (stop_) return std::nullopt;
-  if (!waiting_.empty() && domain_.fills().all_ended_through(waiting_.front().horizon)) {
+  if (!waiting_.empty() && all_ended_through(waiting_.front().horizon)) {
     Pending entry = std::move(waiting_.front());
     waiting_.pop_front();
     return entry;
@@ -116,6 +116,10 @@ std::optional<Settler::Pending> Settler::take_due(int64_t now_ns) {
   Pending entry = std::move(*due);
   retries_.erase(due);
   return entry;
+}
+
+bool Settler::all_ended_through(const Horizon& horizon) const {
+  return domain_.fills().all_ended_through(horizon.fills) && domain_.copies().all_ended_through(horizon.copies);
 }
 
 int64_t Settler::next_due_ns(int64_t now_ns) {
@@ -130,17 +134,22 @@ void Settler::settle(Pending entry) {
   const bool superseded = table.observe_exactly(entry.object.record.trail, entry.object.kind).newest() > entry.value;
   // A newer mutation of the same object takes care of its key, and of this one's with it.
   if (!superseded) {
-    const bool fills_ended = domain_.fills().all_ended_through(entry.horizon) || !rule_enabled(Rule::kSecondErase);
+    // Asked before the erases are made.
+    const bool fills_ended =
+        domain_.fills().all_ended_through(entry.horizon.fills) || !rule_enabled(Rule::kSecondErase);
+    const bool copies_ended =
+        domain_.copies().all_ended_through(entry.horizon.copies) || !rule_enabled(Rule::kSecondErase);
+    if (domain_.near() != nullptr && rule_enabled(Rule::kNearErase)) domain_.near()->erase(entry.object.key);
     if (!confirm(entry)) {
-      entry.erased = false;
+      entry.erased = Erased::no;
       entry.due_ns = domain_.clock().monotonic_ns() + jittered_ns(entry.pause_ms);
       entry.pause_ms = std::min(entry.pause_ms * 2, domain_.config().retry_most_ms);
       MutexLock lock(mutex_);
       retries_.push_back(std::move(entry));
       return;
     }
-    if (!fills_ended) {
-      entry.erased = true;
+    entry.erased = fills_ended ? Erased::settled : Erased::early;
+    if (!fills_ended || !copies_ended) {
       MutexLock lock(mutex_);
       waiting_.push_back(std::move(entry));
       return;
@@ -154,8 +163,9 @@ void Settler::settle(Pending entry) {
 }
 
 bool Settler::confirm(const Pending& entry) {
-  if (entry.erased && holds_nothing_older(entry)) return true;
-  domain_.counters().add(entry.erased ? CacheCounter::second_erase : CacheCounter::delete_retried);
+  if (entry.erased == Erased::settled) return true;
+  if (entry.erased == Erased::early && holds_nothing_older(entry)) return true;
+  domain_.counters().add(entry.erased == Erased::early ? CacheCounter::second_erase : CacheCounter::delete_retried);
   RAGFS_PAUSE_POINT("settler.before_erase");
   return domain_.provider().erase(entry.object.key, Deadline::never()).has_value();
 }
@@ -164,7 +174,7 @@ bool Settler::confirm(const Pending& entry) {
 // it only where a look costs no round trip; it spares the object that a later fill or write has put there.
 bool Settler::holds_nothing_older(const Pending& entry) {
   if (!domain_.provider().capabilities().zero_copy) return false;
-  if (!domain_.fills().all_ended_through(entry.horizon)) return false;
+  if (!domain_.fills().all_ended_through(entry.horizon.fills)) return false;
   const GetResult got = domain_.provider().get(entry.object.key, Deadline::never());
   if (!got) return false;
   if (!got->has_value()) return true;
@@ -191,9 +201,9 @@ void Settler::finish_unknown(int64_t now_ns) {
   RAGFS_PAUSE_POINT("settler.before_finish_unknown");
   const uint64_t value = domain_.table().advance_clock();
   for (const AffectedObject& object : objects) domain_.table().end(object.record, object.kind, value);
-  const uint64_t horizon = domain_.fills().last_issued();
+  const Horizon horizon = domain_.horizon();
   for (const AffectedObject& object : objects) {
-    if (object.kind != ObjectKind::subtree) add(object, value, horizon, false);
+    if (object.kind != ObjectKind::subtree) add(object, value, horizon, Erased::no);
   }
   pending_count_.fetch_sub(finished);
 }
@@ -220,8 +230,8 @@ void Settler::expire(int64_t now_ns) {
 Result<uint64_t> Settler::sweep() {
   MutationTable& table = domain_.table();
   const uint64_t through = table.clock();
-  const uint64_t horizon = domain_.fills().last_issued();
-  if (!domain_.fills().all_ended_through(horizon) && rule_enabled(Rule::kSweepAfterFills)) {
+  const Horizon horizon = domain_.horizon();
+  if (!all_ended_through(horizon) && rule_enabled(Rule::kSweepAfterFills)) {
     return fail(ErrorCode::would_block, "reads are being stored; sweep again when they have ended");
   }
   const auto covered = [&](std::string_view key, std::string_view value) {
@@ -236,6 +246,7 @@ Result<uint64_t> Settler::sweep() {
   };
   Result<uint64_t> erased = domain_.provider().erase_if(covered);
   if (!erased) return erased;
+  if (domain_.near() != nullptr) domain_.near()->erase_if(covered);
   domain_.negatives().clear();
   // A marked key below a subtree may still get an old object: as long as there is any mark, subtree records stay.
   const bool may_return = domain_.provider().capabilities().may_resurrect && rule_enabled(Rule::kResurrectKeepsRecords);

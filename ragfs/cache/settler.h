@@ -42,9 +42,14 @@ class Settler {
   Settler(const Settler&) = delete;
   Settler& operator=(const Settler&) = delete;
 
-  // The record `value` of `object` waits for fills up to `horizon` to end; `erased` tells whether an erase of its key
-  // was already confirmed once (so that a look may be enough), else the erase is still to be made.
-  void add(const AffectedObject& object, uint64_t value, uint64_t horizon, bool erased);
+  // Whether the provider confirmed an erase (or an overwriting put) of a key.
+  enum class Erased : uint8_t {
+    no,       // it is still to be made
+    early,    // while an older fill could still put: a look, or a second one, when that has ended
+    settled,  // after all of them; only the near tier is left to be cleared, when older copies into it have ended
+  };
+  // The record `value` of `object` waits for what had begun up to `horizon` to end.
+  void add(const AffectedObject& object, uint64_t value, const Horizon& horizon, Erased erased);
   // A mutation that may still land: its running marks come off at `until_ns` (monotonic), with fresh records.
   void add_unknown(std::vector<AffectedObject> objects, int64_t until_ns);
   // A fill ended: something may have become due.
@@ -64,8 +69,8 @@ class Settler {
   struct Pending {
     AffectedObject object;
     uint64_t value;
-    uint64_t horizon;  // last fill that may still put something older
-    bool erased;       // an erase was confirmed, though maybe too early
+    Horizon horizon;  // last fill, and last near copy, that may still put something older
+    Erased erased;
     int64_t due_ns;    // of a retry
     int64_t pause_ms;  // before the next one
   };
@@ -87,6 +92,8 @@ class Settler {
   // When something without a notification becomes due.
   int64_t next_due_ns(int64_t now_ns) RAGFS_REQUIRES(mutex_);
   void settle(Pending entry);
+  // True when all that had begun up to `horizon` has ended.
+  bool all_ended_through(const Horizon& horizon) const;
   // True when the provider holds nothing older than the entry's value under its key.
   bool confirm(const Pending& entry);
   bool holds_nothing_older(const Pending& entry);
