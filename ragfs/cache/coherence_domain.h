@@ -107,10 +107,10 @@ struct BackendDomain {
 
 // Where a domain begins.
 struct DomainStart {
-  EpochKeeper* keeper = nullptr;       // must outlive the domain's last call
-  std::optional<uint64_t> epoch;       // absent = random; an even number = apart
-  std::optional<DomainState> resumed;  // of a warm start, whose epoch it is
-  std::string incarnation;             // of the provider, of which the epoch knows
+  EpochKeeper* keeper = nullptr;        // must outlive the domain's last call
+  std::optional<uint64_t> epoch;        // absent = random; an even number = apart
+  std::optional<DomainState> resumed;   // of a warm start, whose epoch it is
+  std::string incarnation;              // of the provider, of which the epoch knows
   std::shared_ptr<CacheProvider> near;  // memory of this process in front of a remote provider; nullptr = none
 };
 

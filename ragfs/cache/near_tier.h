@@ -1,10 +1,10 @@
 // NearTier: objects of a remote provider in this process's own memory, in front of it (docs/design.md 3.7).
 //
-// It holds what passed the rules of a read, and what fills and writes stored: the same envelopes, byte for byte, so that
-// the same stamps, epochs and expiry judge them. A hit in it is one look-up in memory. It knows no rule itself: the
-// coherence domain decides what may be served, and who erases. Not for: providers in this process (nothing is nearer).
-// Open while the domain is in an epoch; shut it answers nothing and takes nothing.
-// Thread-safety: all methods may be called from any thread. shut() takes no lock: a child of fork() calls it.
+// It holds what passed the rules of a read, and what fills and writes stored: the same envelopes, byte for byte, so
+// that the same stamps, epochs and expiry judge them. A hit in it is one look-up in memory. It knows no rule itself:
+// the coherence domain decides what may be served, and who erases. Not for: providers in this process (nothing is
+// nearer). Open while the domain is in an epoch; shut it answers nothing and takes nothing. Thread-safety: all methods
+// may be called from any thread. shut() takes no lock: a child of fork() calls it.
 #pragma once
 
 #include <atomic>

@@ -191,6 +191,9 @@ CacheReport CacheLayer::report() const {
   report.provider = process_->provider().name();
   report.state = breaker_text(domain.provider().state());
   report.provider_metrics = process_->provider().metrics();
+  if (const NearTier* near = domain.near()) {
+    for (ProviderMetric& metric : near->metrics()) report.provider_metrics.push_back(std::move(metric));
+  }
   const LifeReport life = process_->life().report();
   report.life = process_->life().off() ? "off" : stage_name(life.stage);
   report.life_why = life.why;

@@ -13,6 +13,7 @@ namespace ragfs {
 namespace {
 
 const std::string kCache = "storage.agfs.cache.";
+constexpr uint64_t kLeastNearBytes = 1 << 20;
 const std::string kMounts = "storage.agfs.mounts";
 
 class Validator {
@@ -89,6 +90,10 @@ class Validator {
     if (cache.negative.ttl_ms > 0 && cache.negative.ttl_ms < 100) {
       wrong(kCache + "negative.ttl_ms",
             fmt::format("{} is not allowed; 0 (off) or 100 to 1000 ms is expected", cache.negative.ttl_ms));
+    }
+    if (cache.near_cache_bytes > 0 && cache.near_cache_bytes < kLeastNearBytes) {
+      wrong(kCache + "near_cache_bytes",
+            fmt::format("{} is not allowed; 0 (off) or at least 1MiB is expected", cache.near_cache_bytes));
     }
     const int64_t shards = cache.embedded.shards;
     if ((shards & (shards - 1)) != 0) {

@@ -182,4 +182,16 @@ Result<std::shared_ptr<CacheProvider>> open_provider(const CacheConfig& cache, s
                                              fmt::join(known_providers(), ", ")));
 }
 
+Result<std::shared_ptr<CacheProvider>> open_near_memory(const CacheConfig& cache, const CacheProvider& provider) {
+  if (cache.near_cache_bytes == 0 || provider.capabilities().zero_copy) return std::shared_ptr<CacheProvider>();
+  EmbeddedConfig config;
+  config.dram_bytes = cache.near_cache_bytes;
+  config.max_object_bytes = std::min(config.max_object_bytes, cache.near_cache_bytes / 8);
+  auto created = EmbeddedProvider::create(config);
+  if (!created) {
+    return fail(created.error().code, fmt::format("near_cache_bytes: {}", created.error().message));
+  }
+  return std::shared_ptr<CacheProvider>(std::move(*created));
+}
+
 }  // namespace ragfs

@@ -25,4 +25,8 @@ Result<std::shared_ptr<FileSystem>> open_backend(const MountConfig& mount);
 // Errors: config, naming the provider, when it is unknown or not in this build; those of the provider.
 Result<std::shared_ptr<CacheProvider>> open_provider(const CacheConfig& cache, std::shared_ptr<Log> log = nullptr);
 
+// Memory of this process for the near tier in front of `provider`; nullptr where it is turned off or of no use (the
+// provider is in this process itself). Errors: full (no address space).
+Result<std::shared_ptr<CacheProvider>> open_near_memory(const CacheConfig& cache, const CacheProvider& provider);
+
 }  // namespace ragfs

@@ -264,9 +264,9 @@ std::vector<Field> cache_limits() {
           .in("bytes")
           .between(1, 1ULL << 30),
       field("near_cache_bytes", &CacheConfig::near_cache_bytes)
-          .says("Reserved for a tier of this process in front of a remote provider; has no effect in this version.")
+          .says("Memory of this process for objects of a remote provider: a hit in it takes no round trip; 0: none.")
           .in("bytes")
-          .between(0, kTiB),
+          .between(0, kTiB / 2),
       field("default_ttl_seconds", &CacheConfig::default_ttl_seconds)
           .says("Cached objects expire after this; 0: never by time.")
           .in("s")

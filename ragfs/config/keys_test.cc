@@ -57,6 +57,7 @@ const std::vector<Row>& rows() {
       {cache + "negative.names", "[x.md]", "[\"x.md\"]", "[a/b]", "a file name without '/' is expected", ""},
       {cache + "negative.ttl_ms", "500", "500", "50", "50 is not allowed; 0 (off) or 100 to 1000 ms", ""},
       {cache + "near_cache_bytes", "0", "0", "many", "many is not allowed; a size", ""},
+      {cache + "near_cache_bytes", "1MiB", "1048576", "1KiB", "1024 is not allowed; 0 (off) or at least 1MiB", ""},
       {cache + "default_ttl_seconds", "3600", "3600", "1.5", "1.5 is not allowed; an integer", ""},
       {cache + "verify_dram", "off", "off", "never", "one of off, sample, always is expected", ""},
       {cache + "verify_sample", "1000", "1000", "-1", "an integer from 0 to 1000000000", ""},

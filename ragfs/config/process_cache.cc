@@ -73,7 +73,8 @@ std::vector<std::pair<std::string, std::string>> shared_settings(const Config& c
     if (!path.starts_with(prefix)) return;
     const std::string key = path.substr(prefix.size());
     const bool domain = key == "provider" || key == "failure_mode" || key == "default_ttl_seconds" ||
-                        key == "state_dir" || key == "shared" || key == "inherited" || key == "verify_dram";
+                        key == "near_cache_bytes" || key == "state_dir" || key == "shared" || key == "inherited" ||
+                        key == "verify_dram";
     if (domain || key.starts_with(config.cache.provider + ".")) {
       out.emplace_back(key, field_value_text(field, owner));
     }
@@ -222,7 +223,15 @@ Result<void> ProcessCache::open(const Config& config, const std::vector<BackendU
   for (const BackendUse& backend : backends) {
     if (const Result<Leave> leave = use(backend); !leave) return std::unexpected(leave.error());
   }
-  domain_ = std::make_unique<CoherenceDomain>(std::move(coherence), provider_, Clock::system(), life_->start(*answers));
+  std::shared_ptr<CacheProvider> near;
+  if (!life_->off()) {
+    auto made = open_near_memory(config.cache, *provider_);
+    if (!made) return std::unexpected(made.error());
+    near = std::move(*made);
+  }
+  DomainStart start = life_->start(*answers);
+  start.near = std::move(near);
+  domain_ = std::make_unique<CoherenceDomain>(std::move(coherence), provider_, Clock::system(), start);
   life_->attach(*domain_);
   return {};
 }

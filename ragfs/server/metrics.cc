@@ -42,8 +42,10 @@ std::string quoted(std::string_view text) {
 void add_provider(Page& page, const std::vector<ProviderMetric>& metrics) {
   std::string last;
   for (const ProviderMetric& metric : metrics) {
-    const std::string name =
-        (metric.name.starts_with("disk_") ? "ragfs_store_" : "ragfs_cache_provider_") + metric.name;
+    const std::string prefix = metric.name.starts_with("disk_")   ? "ragfs_store_"
+                               : metric.name.starts_with("near_") ? "ragfs_cache_"
+                                                                  : "ragfs_cache_provider_";
+    const std::string name = prefix + metric.name;
     if (name != last) {
       page.head(name, name.ends_with("_total") ? "counter" : "gauge", "Of the provider: " + metric.name + ".");
     }

@@ -50,7 +50,9 @@ class CacheFixture : public ::testing::Test {
     ASSERT_TRUE(config.validate());
     ASSERT_TRUE(mount.validate());
     cached.reset();
-    domain = std::make_shared<CoherenceDomain>(std::move(config), provider, clock);
+    DomainStart start;
+    start.near = near;
+    domain = std::make_shared<CoherenceDomain>(std::move(config), provider, clock, start);
     cached = std::make_shared<CachedFileSystem>(backend, domain, mount);
   }
 
@@ -93,6 +95,7 @@ class CacheFixture : public ::testing::Test {
   Context ctx;
   std::shared_ptr<FileSystem> backend;
   std::shared_ptr<ScriptedProvider> provider;
+  std::shared_ptr<CacheProvider> near;  // memory of a near tier; nullptr = none
   std::shared_ptr<CoherenceDomain> domain;
   std::shared_ptr<CachedFileSystem> cached;
 };

@@ -26,6 +26,9 @@ class RuleStories : public WatchedFixture {
   bool parent_listing(bool off);
   bool grandparent_listing(bool off);
   bool created_ancestors(bool off);
+  bool near_erase(bool off);
+  bool local_erase_after_fills(bool off);
+  bool near_registered_before_get(bool off);
   bool negative_ancestors(bool off);
   bool stamp_check(bool off);
   bool subtree_check(bool off);
@@ -57,6 +60,8 @@ class RuleStories : public WatchedFixture {
     open_watched(std::move(config), std::move(mount));
     put_in_backend("/d/f", "old");
   }
+  // The same with a provider of another process and a near tier in front of it.
+  void begin_near();
   bool answers(std::string_view path) { return read(path) != read_backend(path); }
   bool late_put_comes_back(bool off);
   bool joins_a_flight(const std::function<void()>& mutation_around, std::jthread& leader,

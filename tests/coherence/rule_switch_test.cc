@@ -26,11 +26,10 @@ namespace {
 // Expected to be safe without: they save work (docs/model.md).
 constexpr std::array kSafeWithout{Rule::kFillCheck, Rule::kFreshPointerLife};
 
-// Rules of the near tier, which are not in the code yet, and some that it keeps without a switch.
-constexpr std::array kWithoutSwitch{
-    Rule::kNearErase,       Rule::kExpiryNotRearmed,    Rule::kStatListingRecord,    Rule::kNearRegisteredBeforeGet,
-    Rule::kFollowerRecheck, Rule::kClockKeptInLife,     Rule::kVersionBeforeBytes,   Rule::kLocalEraseAfterFills,
-    Rule::kNegativeEpoch,   Rule::kEpochDropsOlderOnly, Rule::kFilledAtBeforeBackend};
+// Rules that the code keeps without a switch.
+constexpr std::array kWithoutSwitch{Rule::kExpiryNotRearmed,    Rule::kStatListingRecord,    Rule::kFollowerRecheck,
+                                    Rule::kClockKeptInLife,     Rule::kVersionBeforeBytes,   Rule::kNegativeEpoch,
+                                    Rule::kEpochDropsOlderOnly, Rule::kFilledAtBeforeBackend};
 
 }  // namespace
 
@@ -379,6 +378,9 @@ constexpr std::array kStories{
     Story{Rule::kGrandparentListing, &RuleStories::grandparent_listing},
     Story{Rule::kCreatedAncestors, &RuleStories::created_ancestors},
     Story{Rule::kNegativeAncestors, &RuleStories::negative_ancestors},
+    Story{Rule::kNearErase, &RuleStories::near_erase},
+    Story{Rule::kLocalEraseAfterFills, &RuleStories::local_erase_after_fills},
+    Story{Rule::kNearRegisteredBeforeGet, &RuleStories::near_registered_before_get},
     Story{Rule::kStampCheck, &RuleStories::stamp_check},
     Story{Rule::kSubtreeCheck, &RuleStories::subtree_check},
     Story{Rule::kLeafBeforeRoot, &RuleStories::leaf_before_root},

@@ -33,7 +33,9 @@ class WatchedFixture : public CacheFixture {
     faults.read_error = 1'000'000;
     watched = std::make_shared<stress::WatchedFileSystem>(backend, oracle, faults, 1);
     watched->set_faults(false);
-    domain = std::make_shared<CoherenceDomain>(std::move(config), provider, clock);
+    DomainStart start;
+    start.near = near;
+    domain = std::make_shared<CoherenceDomain>(std::move(config), provider, clock, start);
     cached = std::make_shared<CachedFileSystem>(watched, domain, mount);
   }
   void close_watched() {

@@ -7,6 +7,7 @@
 namespace ragfs::stress {
 namespace {
 
+constexpr int64_t kLateTimeout_ms = 1'000;  // a real engine may hang
 constexpr size_t kMostLate = 1024;
 constexpr uint32_t kLandOneIn = 16;  // calls
 
@@ -61,15 +62,15 @@ void FaultyProvider::land_one() {
   }
   landed_.fetch_add(1, std::memory_order_relaxed);
   if (late->value) {
-    (void)provider_->put(late->key, {*late->value, {}}, late->options, Deadline::never());
+    (void)provider_->put(late->key, {*late->value, {}}, late->options, Deadline::in_ms(kLateTimeout_ms));
   } else {
-    (void)provider_->erase(late->key, Deadline::never());
+    (void)provider_->erase(late->key, Deadline::in_ms(kLateTimeout_ms));
   }
 }
 
 void FaultyProvider::remember(const CacheKey& key) {
   if (!capabilities_.may_resurrect || !chance(faults_.resurrect)) return;
-  const GetResult old = provider_->get(key, Deadline::never());
+  const GetResult old = provider_->get(key, Deadline::in_ms(kLateTimeout_ms));
   if (old && *old) defer({key, (*old)->str(), {}});
 }
 

@@ -51,6 +51,7 @@ class FaultyProvider final : public CacheProvider {
                             Deadline deadline) override;
   Result<void> health(Deadline deadline) override { return provider_->health(deadline); }
   std::string incarnation() const override { return provider_->incarnation(); }
+  void watch_incarnation(std::function<void()> changed) override { provider_->watch_incarnation(std::move(changed)); }
   Result<void> close(Deadline deadline) override { return provider_->close(deadline); }
 
  private:

@@ -67,6 +67,15 @@ Result<std::shared_ptr<CacheProvider>> small_embedded_over_disk() {
   });
 }
 
+Result<std::shared_ptr<CacheProvider>> near_memory(uint64_t bytes) {
+  if (bytes == 0) return std::shared_ptr<CacheProvider>();
+  EmbeddedConfig config;
+  config.dram_bytes = bytes;
+  Result<std::unique_ptr<EmbeddedProvider>> made = EmbeddedProvider::create(config);
+  if (!made) return std::unexpected(std::move(made.error()));
+  return std::shared_ptr<CacheProvider>(*std::move(made));
+}
+
 // A key-value server: nothing but get, put and erase.
 void remote_like(ProviderCapabilities& capabilities) {
   capabilities.zero_copy = false;
@@ -97,6 +106,34 @@ StressSetting base(std::string name) {
   return setting;
 }
 
+void add_remote_settings(std::vector<StressSetting>& settings) {
+  StressSetting remote = base("remote-like");
+  remote.limit = remote_like;
+  remote.domain.default_ttl_ms = 300;
+  settings.push_back(remote);
+
+  StressSetting near = base("near-tier");
+  near.limit = remote_like;
+  near.near_bytes = uint64_t{64} << 20;
+  settings.push_back(near);
+
+  // Objects come and go in both places; a look-up finds what it wants now here, now there.
+  StressSetting small_near = remote;
+  small_near.name = "small-near-tier";
+  small_near.near_bytes = uint64_t{1} << 20;
+  small_near.mount.revalidate_ms = 20;
+  settings.push_back(small_near);
+
+  StressSetting resurrecting = base("resurrecting");
+  resurrecting.limit = [](ProviderCapabilities& capabilities) {
+    remote_like(capabilities);
+    capabilities.may_resurrect = true;
+  };
+  resurrecting.provider_faults.resurrect = 20'000;
+  resurrecting.domain.default_ttl_ms = 500;
+  settings.push_back(resurrecting);
+}
+
 std::vector<StressSetting> make_settings() {
   std::vector<StressSetting> settings;
 
@@ -118,19 +155,7 @@ std::vector<StressSetting> make_settings() {
 
   settings.push_back(base("in-process-faulty"));
 
-  StressSetting remote = base("remote-like");
-  remote.limit = remote_like;
-  remote.domain.default_ttl_ms = 300;
-  settings.push_back(remote);
-
-  StressSetting resurrecting = base("resurrecting");
-  resurrecting.limit = [](ProviderCapabilities& capabilities) {
-    remote_like(capabilities);
-    capabilities.may_resurrect = true;
-  };
-  resurrecting.provider_faults.resurrect = 20'000;
-  resurrecting.domain.default_ttl_ms = 500;
-  settings.push_back(resurrecting);
+  add_remote_settings(settings);
 
   StressSetting negative = base("negative-entries");
   negative.mount.policy.negative_ttl_ms = 1'000;
@@ -182,6 +207,7 @@ Result<StressSetting> find_setting(std::string_view name) {
 
 StressSetting setting_over(std::shared_ptr<CacheProvider> engine) {
   StressSetting setting = base(std::string(engine->name()));
+  if (!engine->capabilities().zero_copy) setting.near_bytes = uint64_t{1} << 20;
   if (engine->capabilities().zero_copy) setting.provider_faults = {};  // it cannot hang, so it is not made to
   setting.provider = [engine = std::move(engine)]() -> Result<std::shared_ptr<CacheProvider>> { return engine; };
   return setting;
@@ -223,7 +249,11 @@ Result<std::unique_ptr<Stack>> Stack::build(const StressSetting& setting, uint64
   stack->watched_->observe_all();
   stack->provider_ =
       std::make_shared<FaultyProvider>(*std::move(provider), setting.provider_faults, capabilities, mix64(seed ^ 0xf));
-  stack->domain_ = std::make_shared<CoherenceDomain>(setting.domain, stack->provider_);
+  Result<std::shared_ptr<CacheProvider>> near = near_memory(setting.near_bytes);
+  if (!near) return std::unexpected(std::move(near.error()));
+  DomainStart start;
+  start.near = *std::move(near);
+  stack->domain_ = std::make_shared<CoherenceDomain>(setting.domain, stack->provider_, Clock::system(), start);
   for (uint32_t i = 0; i < setting.workload.mounts; ++i) {
     stack->mounts_.push_back(std::make_shared<CachedFileSystem>(stack->watched_, stack->domain_, setting.mount));
   }

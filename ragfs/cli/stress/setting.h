@@ -27,6 +27,7 @@ struct StressSetting {
   std::function<Result<std::shared_ptr<FileSystem>>()> backend;
   // Changes what the provider says of itself (it can only be made less able). Absent: as it is.
   std::function<void(ProviderCapabilities&)> limit;
+  uint64_t near_bytes = 0;  // of a near tier in front of the provider; 0 = none
   ProviderFaults provider_faults;
   BackendFaults backend_faults;
   CoherenceConfig domain;
