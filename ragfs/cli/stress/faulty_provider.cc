@@ -121,6 +121,14 @@ Result<void> FaultyProvider::erase(const CacheKey& key, Deadline deadline) {
   return done;
 }
 
+std::vector<GetResult> FaultyProvider::get_many(std::span<const CacheKey> keys, Deadline deadline) {
+  return injects() ? CacheProvider::get_many(keys, deadline) : provider_->get_many(keys, deadline);
+}
+
+std::vector<Result<void>> FaultyProvider::erase_many(std::span<const CacheKey> keys, Deadline deadline) {
+  return injects() ? CacheProvider::erase_many(keys, deadline) : provider_->erase_many(keys, deadline);
+}
+
 Result<uint64_t> FaultyProvider::erase_if(const std::function<bool(std::string_view, std::string_view)>& covered,
                                           Deadline deadline) {
   wait_a_little();

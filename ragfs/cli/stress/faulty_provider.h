@@ -11,6 +11,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,9 @@ class FaultyProvider final : public CacheProvider {
   GetResult get(const CacheKey& key, Deadline deadline) override;
   Result<void> put(const CacheKey& key, const ValueParts& value, const PutOptions& options, Deadline deadline) override;
   Result<void> erase(const CacheKey& key, Deadline deadline) override;
+  // Whole where no fault is to be injected, else one by one.
+  std::vector<GetResult> get_many(std::span<const CacheKey> keys, Deadline deadline) override;
+  std::vector<Result<void>> erase_many(std::span<const CacheKey> keys, Deadline deadline) override;
   Result<uint64_t> erase_if(const std::function<bool(std::string_view, std::string_view)>& covered,
                             Deadline deadline) override;
   Result<void> health(Deadline deadline) override { return provider_->health(deadline); }
@@ -66,6 +70,7 @@ class FaultyProvider final : public CacheProvider {
   uint32_t draw();
   bool chance(uint32_t per_million) { return faulty_.load() && per_million > 0 && draw() < per_million; }
   Fate draw_fate();
+  bool injects() const { return faults_.sum() > 0 || faults_.slow > 0 || faults_.resurrect > 0; }
   void wait_a_little();
   void defer(Late late);
   void land_one();

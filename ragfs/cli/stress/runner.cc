@@ -72,6 +72,10 @@ class Run {
         changed_.notify_all();
       });
     }
+    if (config_.beside) {
+      config_.beside(stack_);
+      stopped_.store(true);
+    }
     MutexLock lock(mutex_);
     Deadline next = Deadline::in_ms(1'000);
     while (ended_ < config_.threads) {
@@ -85,7 +89,7 @@ class Run {
     Workload workload(setting_.workload, stack_.layout(), mix64(config_.seed * 64 + number));
     while (!failed_.load(std::memory_order_relaxed)) {
       if (config_.operations != 0 && taken_.fetch_add(1, std::memory_order_relaxed) >= config_.operations) return;
-      if (config_.deadline.expired()) return;
+      if (config_.deadline.expired() || stopped_.load(std::memory_order_relaxed)) return;
       const Operation op = workload.next();
       Outcome outcome = executor_.run(op, number);
       done_.fetch_add(1, std::memory_order_relaxed);
@@ -126,6 +130,7 @@ class Run {
   std::atomic<uint64_t> done_{0};
   std::atomic<uint64_t> mutations_{0};
   std::atomic<bool> failed_{false};
+  std::atomic<bool> stopped_{false};
   Mutex mutex_;
   CondVar changed_;
   uint32_t ended_ RAGFS_GUARDED_BY(mutex_) = 0;
@@ -166,7 +171,7 @@ Result<void> StressConfig::validate() const {
   if (threads < 1 || threads > 32) {
     return fail(ErrorCode::config, fmt::format("threads: {} is not allowed; it must be 1 to 32", threads));
   }
-  if (operations == 0 && deadline.is_never()) {
+  if (operations == 0 && deadline.is_never() && !beside) {
     return fail(ErrorCode::config, "operations: 0 (no end) needs a deadline");
   }
   return {};

@@ -21,9 +21,11 @@ namespace ragfs::stress {
 struct StressConfig {
   uint64_t seed = 1;
   uint32_t threads = 8;           // 1 to 32
-  uint64_t operations = 100'000;  // of all threads together; 0 = until the deadline
+  uint64_t operations = 100'000;  // of all threads together; 0 = until the deadline, or until `beside` returns
   Deadline deadline;              // ends the run early
   bool disturb = true;            // stop at pause points, at random
+  // What is done to the engine meanwhile, on the calling thread. When it returns the run ends, if it has not by then.
+  std::function<void(Stack& stack)> beside;
   // Called about every second from the calling thread, with the operations done. May be empty.
   std::function<void(uint64_t done)> progress;
 

@@ -216,7 +216,32 @@ StressSetting setting_over(std::shared_ptr<CacheProvider> engine) {
 Stack::~Stack() {
   // The cache first: its background thread uses the provider, its callers the backend.
   mounts_.clear();
+  if (life_) life_->stop_thread();
   domain_.reset();
+  life_.reset();
+  std::error_code ignored;
+  if (!state_dir_.empty()) std::filesystem::remove_all(state_dir_, ignored);
+}
+
+Result<DomainStart> Stack::begin_life(const StressSetting& setting) {
+  DomainStart start;
+  if (setting.life) {
+    std::string name = (std::filesystem::temp_directory_path() / "ragfs_stress_XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) return fail(ErrorCode::io, name + " cannot be made");
+    state_dir_ = name;
+    LifeConfig config;
+    config.name_space = setting.domain.name_space;
+    config.state_dir = state_dir_;
+    config.pointer_check_ms = 500;
+    config.call_timeout_ms = 200;
+    config.retry_ms = 50;
+    life_ = std::make_unique<Life>(std::move(config), provider_);
+    start = life_->start();
+  }
+  Result<std::shared_ptr<CacheProvider>> near = near_memory(setting.near_bytes);
+  if (!near) return std::unexpected(std::move(near.error()));
+  start.near = *std::move(near);
+  return start;
 }
 
 Result<std::unique_ptr<Stack>> Stack::build(const StressSetting& setting, uint64_t seed) {
@@ -249,14 +274,13 @@ Result<std::unique_ptr<Stack>> Stack::build(const StressSetting& setting, uint64
   stack->watched_->observe_all();
   stack->provider_ =
       std::make_shared<FaultyProvider>(*std::move(provider), setting.provider_faults, capabilities, mix64(seed ^ 0xf));
-  Result<std::shared_ptr<CacheProvider>> near = near_memory(setting.near_bytes);
-  if (!near) return std::unexpected(std::move(near.error()));
-  DomainStart start;
-  start.near = *std::move(near);
-  stack->domain_ = std::make_shared<CoherenceDomain>(setting.domain, stack->provider_, Clock::system(), start);
+  Result<DomainStart> start = stack->begin_life(setting);
+  if (!start) return std::unexpected(std::move(start.error()));
+  stack->domain_ = std::make_shared<CoherenceDomain>(setting.domain, stack->provider_, Clock::system(), *start);
   for (uint32_t i = 0; i < setting.workload.mounts; ++i) {
     stack->mounts_.push_back(std::make_shared<CachedFileSystem>(stack->watched_, stack->domain_, setting.mount));
   }
+  if (stack->life_) stack->life_->attach(*stack->domain_);
   return stack;
 }
 

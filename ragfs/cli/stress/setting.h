@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ragfs/cache/cached_file_system.h"
+#include "ragfs/cache/lives/life.h"
 #include "ragfs/cli/stress/faulty_provider.h"
 #include "ragfs/cli/stress/oracle.h"
 #include "ragfs/cli/stress/watched_file_system.h"
@@ -28,6 +29,7 @@ struct StressSetting {
   // Changes what the provider says of itself (it can only be made less able). Absent: as it is.
   std::function<void(ProviderCapabilities&)> limit;
   uint64_t near_bytes = 0;  // of a near tier in front of the provider; 0 = none
+  bool life = false;        // pointer and witness as a real process has them: the cache is left and joined again
   ProviderFaults provider_faults;
   BackendFaults backend_faults;
   CoherenceConfig domain;
@@ -55,6 +57,8 @@ class Stack {
   WatchedFileSystem& backend() { return *watched_; }
   FaultyProvider& provider() { return *provider_; }
   CoherenceDomain& domain() { return *domain_; }
+  // nullptr without one.
+  Life* life() { return life_.get(); }
   std::vector<FileSystem*> mounts() const;
   uint64_t count(CacheCounter counter) const;
   // Ends all faults and what is still to land.
@@ -62,10 +66,14 @@ class Stack {
 
  private:
   Stack() = default;
+  // Errors: those of the state directory.
+  Result<DomainStart> begin_life(const StressSetting& setting);
   Oracle oracle_;
   std::unique_ptr<Layout> layout_;
   std::shared_ptr<WatchedFileSystem> watched_;
   std::shared_ptr<FaultyProvider> provider_;
+  std::string state_dir_;
+  std::unique_ptr<Life> life_;  // outlives the domain
   std::shared_ptr<CoherenceDomain> domain_;
   std::vector<std::shared_ptr<CachedFileSystem>> mounts_;
 };
