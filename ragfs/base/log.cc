@@ -44,10 +44,10 @@ LogLevel log_level_of(std::string_view name) {
 }
 
 Result<std::shared_ptr<Log>> Log::open(const std::string& file, LogLevel level) {
-  if (file.empty()) return std::shared_ptr<Log>(new Log(STDERR_FILENO, false, level));
+  if (file.empty()) return std::unique_ptr<Log>(new Log(STDERR_FILENO, false, level));
   const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (fd < 0) return std::unexpected(error_from_errno(errno, file));
-  return std::shared_ptr<Log>(new Log(fd, true, level));
+  return std::unique_ptr<Log>(new Log(fd, true, level));
 }
 
 Log::~Log() {

@@ -4,6 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "ragfs/base/pause_point.h"
 #include "ragfs/server/dispatcher_fixture.h"
 #include "ragfs/server/reply.h"
 
@@ -104,6 +109,33 @@ TEST_F(AtOnce, RightsAreLookedAtFirst) {
   ASSERT_FALSE(admission.refusal);
   EXPECT_FALSE(guarded.handle_at_once(admission, request)) << "outside its root";
   EXPECT_EQ(guarded.handle(admission, request).status, 403U);
+}
+
+// Writers of one path that the backend holds up: health is answered where the connection is, with other paths as ever.
+TEST_F(AtOnce, TwoHundredBlockedWritersOfOnePathLeaveHealthAndOtherPathsAlone) {
+  write("/m/cool", "data");
+  auto armed = PausePoints::arm("mutation.before_backend");
+  std::vector<std::jthread> writers;
+  std::atomic<int> ended{0};
+  for (int i = 0; i < 200; ++i) {
+    writers.emplace_back([&] {
+      Context ctx;
+      ctx.deadline = Deadline::in_ms(20'000);
+      ctx.disable_auto_pathlock = true;  // they wait for the backend's lock, not to be told of a conflict
+      (void)instance_->fs().write(ctx, *Path::parse("/m/hot"), "new", 0, WriteFlag::create);
+      ++ended;
+    });
+  }
+  ASSERT_TRUE(armed->wait_for_arrival());
+  const auto health = at_once("/health");
+  EXPECT_EQ(health ? health->status : later().status, 200U);
+  const auto quick = at_once("/api/v1/files?path=/m/cool");
+  EXPECT_EQ(quick ? quick->status : later().status, 200U);
+  EXPECT_TRUE(instance_->fs().write(Context(), *Path::parse("/m/other"), "x", 0, WriteFlag::create));
+  armed->release();
+  writers.clear();
+  EXPECT_EQ(ended.load(), 200);
+  PausePoints::clear();
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -61,6 +62,26 @@ TEST_F(DiskTierTest, WhatWasWrittenIsReadByTheKernelsOwnWay) {
   }
   readers.clear();
   EXPECT_EQ(tier_->count(DiskCounter::misses), 0u);
+}
+
+// What is cached may be anybody's: nobody but the owner reads it, whatever the process's umask.
+TEST_F(DiskTierTest, FilesAreTheOwnersAlone) {
+  const mode_t before = ::umask(0);
+  start();
+  ASSERT_TRUE(write({record("a", "1"), record("b", "2")}).has_value());
+  erase("a");
+  restart();
+  ASSERT_TRUE(write({record("c", "3")}).has_value());
+  tier_->close(Deadline::in_ms(5'000));
+  ::umask(before);
+  int files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_)) {
+    struct stat info = {};
+    ASSERT_EQ(::lstat(entry.path().c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, S_ISDIR(info.st_mode) ? 0700U : 0600U) << entry.path();
+    ++files;
+  }
+  EXPECT_GE(files, 4);
 }
 
 TEST_F(DiskTierTest, AnOrderlyRestartKeepsEverythingAndTheIncarnation) {
