@@ -7,6 +7,8 @@ target_compile_options(ragfs_flags INTERFACE -Wall -Wextra -Werror -Wno-missing-
                        -fno-omit-frame-pointer)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(ragfs_flags INTERFACE -Wthread-safety -Wthread-safety-beta)
+  # clang tells of std::stable_sort's own use of get_temporary_buffer in libstdc++ 12.
+  target_compile_options(ragfs_flags INTERFACE -Wno-deprecated-declarations)
 else()
   # GCC 12 reports std::string's own memcpy at -O3 (its bug 105651).
   target_compile_options(ragfs_flags INTERFACE $<$<CONFIG:Release>:-Wno-restrict>)

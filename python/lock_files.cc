@@ -278,7 +278,8 @@ bool LockFiles::holds_all_of(PathView dir) {
   const auto entries = holder->fs().read_internal_dir(lock_context(), holder->within());
   if (!entries) return false;
   const MutexLock lock(mutex_);
-  return std::ranges::all_of(*entries, [&](const FileInfo& entry) { return held_.contains(joined(text, entry.name)); });
+  return std::ranges::all_of(
+      *entries, [&](const FileInfo& entry) RAGFS_REQUIRES(mutex_) { return held_.contains(joined(text, entry.name)); });
 }
 
 Result<bool> LockFiles::is_locked(const std::string& path) {

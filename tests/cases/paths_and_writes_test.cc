@@ -138,10 +138,11 @@ TEST_P(CaseA17Cached, WritersBelowOneNewDirectoryAllSucceed) {
   std::vector<std::jthread> threads;
   for (int i = 0; i < 32; ++i) {
     threads.emplace_back([this, i] {
+      const Context own;  // a context is of one call at a time
       const Path path = path_of("/new/deep/path/f" + std::to_string(i));
-      EXPECT_TRUE(cached->ensure_parent_dirs(ctx, path, kDefaultDirMode));
-      EXPECT_TRUE(cached->write(ctx, path, "x", 0, WriteFlag::create));
-      (void)cached->read_dir(ctx, path_of("/new/deep/path"));
+      EXPECT_TRUE(cached->ensure_parent_dirs(own, path, kDefaultDirMode));
+      EXPECT_TRUE(cached->write(own, path, "x", 0, WriteFlag::create));
+      (void)cached->read_dir(own, path_of("/new/deep/path"));
     });
   }
   threads.clear();

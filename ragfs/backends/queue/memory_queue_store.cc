@@ -25,11 +25,14 @@ class MemoryQueueStore final : public QueueStore {
 
   Result<uint64_t> remove(std::string_view queue) override {
     const MutexLock lock(mutex_);
-    return std::erase_if(queues_, [&](const auto& entry) {
+    size_t messages = 0;
+    const uint64_t gone = std::erase_if(queues_, [&](const auto& entry) {
       const bool goes = is_queue_or_below(entry.first, queue);
-      if (goes) total_ -= entry.second.pending.size() + entry.second.taken.size();
+      if (goes) messages += entry.second.pending.size() + entry.second.taken.size();
       return goes;
     });
+    total_ -= messages;
+    return gone;
   }
 
   Result<std::vector<std::string>> names() override {

@@ -18,7 +18,9 @@ OffloadQueue::Offer OffloadQueue::offer(DiskRecord record, DiskTier& disk, const
   if (items_.contains(record.hash)) return Offer::there;
   if (stopped_ || items_.size() >= most_records_ || bytes_ + bytes > most_bytes_) return Offer::full;
   // Places of what was removed, which nobody takes while the disk is suspended.
-  if (order_.size() > 2 * items_.size() + 64) std::erase_if(order_, [&](const auto& p) { return !item_at(p); });
+  if (order_.size() > 2 * items_.size() + 64) {
+    std::erase_if(order_, [this](const auto& place) RAGFS_REQUIRES(mutex_) { return item_at(place) == nullptr; });
+  }
   record.generation = disk.next_generation();
   order_.emplace_back(record.hash, record.generation);
   bytes_ += bytes;
