@@ -42,29 +42,6 @@ py::object stat(BoundClient& self, py::handle path, py::handle ctx) {
   return file_dict(value(unlocked([&] { return self.client->stat(context, text); })));
 }
 
-py::object read_many(BoundClient& self, py::handle paths, py::handle ctx) {
-  const std::vector<std::string> texts = texts_of(paths, "paths");
-  const Context context = context_of(ctx);
-  std::vector<Answer<Bytes>> answers;
-  unlocked([&] {
-    for (const std::string& text : texts) answers.push_back(self.client->read(context, text, 0, 0));
-    return 0;
-  });
-  py::list out;
-  for (Answer<Bytes>& answer : answers) {
-    if (answer) {
-      out.append(bytes_object(answer->view()));
-      continue;
-    }
-    try {
-      throw_raised(answer.error());
-    } catch (py::error_already_set& error) {
-      out.append(error.value());
-    }
-  }
-  return out;
-}
-
 py::object write(BoundClient& self, py::handle path, py::handle data, py::handle max_retries, py::handle ctx) {
   const std::string_view text = text_of(path, "path");
   const WriteData bytes(data);
@@ -343,7 +320,6 @@ void bind_files(ClientClass& type) {
   for (const char* name : {"read", "cat"}) {
     type.def(name, read, arg("path"), arg("offset") = 0, arg("size") = -1, arg("stream") = false, arg("ctx") = none);
   }
-  type.def("read_many", read_many, arg("paths"), arg("ctx") = none);
   type.def("stat", stat, arg("path"), arg("ctx") = none);
   type.def("ls", list, arg("path"), arg("ctx") = none, py::kw_only(), arg("offset") = 0, arg("limit") = none,
            arg("sort_by") = none, arg("sort_order") = none);
@@ -357,6 +333,7 @@ void bind_files(ClientClass& type) {
            arg("ctx") = none, arg("before_context") = 0, arg("after_context") = 0);
   bind_mutations(type);
   bind_moves(type);
+  bind_batches(type);
 }
 
 }  // namespace ragfs::python

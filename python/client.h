@@ -7,9 +7,11 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +22,7 @@
 #include "python/lock_files.h"
 #include "python/options.h"
 #include "ragfs/config/cache_layer.h"
+#include "ragfs/fs/agent_context.h"
 #include "ragfs/fs/file_system.h"
 #include "ragfs/fs/mount_table.h"
 #include "ragfs/fs/operation_stats.h"
@@ -85,6 +88,18 @@ class Client {
                         bool has_token);
   Answer<std::vector<GrepMatch>> grep(const Context& ctx, std::string_view path, GrepOptions options);
 
+  // Many paths in one call (client_batches.cc); an answer a path, as the single call would give it.
+  std::vector<Answer<Bytes>> read_many(const Context& ctx, std::span<const std::string> paths);
+  std::vector<Answer<FileInfo>> stat_many(const Context& ctx, std::span<const std::string> paths);
+  Answer<std::vector<AgentEntry>> list_with_abstracts(const Context& ctx, std::string_view path,
+                                                      const AgentListingOptions& options);
+  struct WrittenPart {
+    std::string path;
+    Answer<uint64_t> bytes;
+  };
+  // A directory's files, under their locks at once. What became of each.
+  Answer<std::vector<WrittenPart>> write_context(const Context& ctx, std::string_view path, const ContextFiles& files);
+
   // Statistics of the mount at or above `path`, or of all.
   Answer<std::vector<MountStats>> stats(const std::optional<std::string>& path) const;
   CacheReport cache_report() const;
@@ -112,6 +127,10 @@ class Client {
   };
 
   explicit Client(Options options);
+  template <typename T>
+  using AskMany = std::function<std::vector<Result<T>>(std::span<const PathView>)>;
+  template <typename T>
+  std::vector<Answer<T>> ask_many(std::span<const std::string> paths, Call call, const AskMany<T>& ask);
   // `call` decides how a name that no file can have is refused.
   Answer<void> locate(std::string_view raw, Call call, Place& place) const;
   // False where no cache can answer.

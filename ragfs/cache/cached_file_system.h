@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "ragfs/base/latency_histogram.h"
@@ -72,6 +73,11 @@ class CachedFileSystem final : public FileSystem {
   Result<FileInfo> stat(const Context& ctx, PathView path) override;
   std::optional<FileInfo> stat_at_once(const Context& ctx, PathView path) override;
   Result<bool> exists(const Context& ctx, PathView path) override;
+  std::vector<Result<Bytes>> read_many(const Context& ctx, std::span<const PathView> paths) override;
+  std::vector<Result<FileInfo>> stat_many(const Context& ctx, std::span<const PathView> paths) override;
+  std::vector<Result<std::vector<FileInfo>>> read_dir_many(const Context& ctx,
+                                                           std::span<const PathView> paths) override;
+  std::vector<Result<WriteResult>> write_many(const Context& ctx, std::span<const WriteItem> items) override;
   Result<std::string> version(const Context& ctx, PathView path) override;
   Result<Path> resolve(const Context& ctx, PathView path) override;
   Result<void> rename(const Context& ctx, PathView from, PathView to) override;
@@ -119,6 +125,11 @@ class CachedFileSystem final : public FileSystem {
   std::optional<Bytes> payload_at_once(const Target& target);
   // An object found without waiting may be served: this mount is where it was, and nothing is to be asked before.
   bool serves_unasked(int64_t filled_at_ns) const;
+  // The second half of find(): what was looked up, if this mount may serve it.
+  std::optional<CacheHit> admit(const Context& ctx, const Target& target, std::optional<CacheHit> hit,
+                                std::optional<CacheHit> suspect);
+  // False when admit() has to ask the backend.
+  bool admits_unasked(const CoherenceDomain::Found& found) const;
   std::optional<CacheHit> revalidate(const Context& ctx, const Target& target, CacheHit hit);
   template <typename T>
   Result<T> read_past(const Context& ctx, PathView path, const std::function<Result<T>()>& read);
@@ -144,6 +155,14 @@ class CachedFileSystem final : public FileSystem {
   bool is_sampled() const;
   // A hit of `path` is compared with the backend; false, and refused from now on, when it is wrong (cached_verify.cc).
   bool verify_hit(const Context& ctx, PathView path);
+
+  // What the parts of stat_from_cache() say, once the objects are there.
+  static FileInfo info_of_object(PathView path, const EnvelopeInfo& found);
+  Known info_from_listing(PathView path, const CacheHit& listing, FileInfo& info) const;
+
+  // Batches (cached_batches.cc).
+  class Batch;
+
   // False when the object is wrong (cached_verify.cc).
   bool verify_object(const Context& ctx, PathView path, ObjectKind kind, VerifyReport& report);
 
@@ -166,6 +185,9 @@ class CachedFileSystem final : public FileSystem {
   Result<void> mutate_void(const Context& ctx, PathView path, MutationPlan plan,
                            const std::function<Result<void>()>& operation,
                            const std::function<void(MutationPlan&)>& complete = {});
+  // What a whole-file write of `data` leaves to be stored.
+  std::optional<NewValue> value_of(const Context& ctx, const Target& target, std::string_view data,
+                                   const WriteResult& written) const;
   Result<void> mutate_file(const Context& ctx, PathView path, const std::function<Result<void>()>& operation);
   Result<void> mutate_path(const Context& ctx, PathView path, const std::function<Result<void>()>& operation);
   // Adds the ancestors of `path` to the plan, unless its parent is known to exist.

@@ -1,5 +1,6 @@
 // The writing half of CachedFileSystem: what each operation affects.
 #include <algorithm>
+#include <deque>
 #include <iterator>
 #include <utility>
 
@@ -80,7 +81,8 @@ Result<T> CachedFileSystem::carry_out(const Context& ctx, PathView path, Mutatio
   if (aliased) refuse_aliases_of(ctx, path);
   std::optional<NewValue> value;
   if (result && new_value && !aliased) value = new_value(*result);
-  const Result<void> published = mutation.publish(value, ctx.deadline);
+  const std::span<const NewValue> values = value ? std::span<const NewValue>(&*value, 1) : std::span<const NewValue>();
+  const Result<void> published = mutation.publish(values, ctx.deadline);
   if (result && !published) return std::unexpected(published.error());
   return result;
 }
@@ -162,6 +164,17 @@ Result<void> CachedFileSystem::chmod(const Context& ctx, PathView path, uint32_t
   return mutate_path(ctx, path, [&] { return backend_->chmod(ctx, path, mode); });
 }
 
+std::optional<NewValue> CachedFileSystem::value_of(const Context& ctx, const Target& target, std::string_view data,
+                                                   const WriteResult& written) const {
+  const CacheDecision policy = policy_.cache_policy(target.path, CacheOp::write, ctx);
+  const bool admitted = !filled_ || policy.preferred || filled_->has(domain_->key(target.at, ObjectKind::file).hash());
+  const bool keeps = serves(target.path) && policy.may_fill && admitted && data.size() <= policy.max_bytes;
+  // Only what the backend confirms: all of the bytes, and that they are all of the file.
+  const bool complete = written.bytes == data.size() && written.meta.size == data.size();
+  if (!keeps || !complete || !written.meta.cacheable) return std::nullopt;
+  return NewValue{target.identity_path(), data, written.meta, {.preferred = policy.preferred}};
+}
+
 Result<WriteResult> CachedFileSystem::write(const Context& ctx, PathView path, std::string_view data, uint64_t offset,
                                             WriteFlag flag) {
   const Target target(*this, path);
@@ -169,17 +182,51 @@ Result<WriteResult> CachedFileSystem::write(const Context& ctx, PathView path, s
   affected.lock(target.identity_path(), PathLockKind::exact);
   affected.affect_file(target.identity_path());
   const bool whole_file = flag == WriteFlag::create || flag == WriteFlag::create_new || flag == WriteFlag::truncate;
-  const CacheDecision policy = policy_.cache_policy(path, CacheOp::write, ctx);
-  const bool admitted = !filled_ || policy.preferred || filled_->has(domain_->key(target.at, ObjectKind::file).hash());
-  const bool keeps = whole_file && serves(path) && policy.may_fill && admitted && data.size() <= policy.max_bytes;
   return mutate<WriteResult>(
       ctx, path, std::move(affected), [&] { return backend_->write(ctx, path, data, offset, flag); },
-      [&](const WriteResult& written) -> std::optional<NewValue> {
-        // Only what the backend confirms: all of the bytes, and that they are all of the file.
-        const bool complete = written.bytes == data.size() && written.meta.size == data.size();
-        if (!keeps || !complete || !written.meta.cacheable) return std::nullopt;
-        return NewValue{target.identity_path(), data, written.meta, {.preferred = policy.preferred}};
-      });
+      [&](const WriteResult& written) { return whole_file ? value_of(ctx, target, data, written) : std::nullopt; });
+}
+
+// One mutation of all the paths: every one stays locked until the values of all are stored.
+std::vector<Result<WriteResult>> CachedFileSystem::write_many(const Context& ctx, std::span<const WriteItem> items) {
+  const auto refuse = [&](const Error& error) {
+    return std::vector<Result<WriteResult>>(items.size(), Result<WriteResult>(std::unexpected(error)));
+  };
+  if (const auto distinct = check_distinct(items); !distinct) return refuse(distinct.error());
+  if (items.size() <= 1 || moved()) return FileSystem::write_many(ctx, items);
+  std::deque<Target> targets;  // stay where they are
+  MutationPlan affected = plan();
+  for (const WriteItem& item : items) {
+    const Target& target = targets.emplace_back(*this, item.path);
+    affected.lock(target.identity_path(), PathLockKind::exact);
+    affected.affect_file(target.identity_path());
+  }
+  Result<Mutation> mutation = Mutation::begin(*domain_, std::move(affected), ctx.deadline);
+  if (!mutation) return refuse(mutation.error());
+  if (moved()) {
+    mutation->abandon();  // the root went elsewhere while this call waited for its locks
+    return FileSystem::write_many(ctx, items);
+  }
+  RAGFS_PAUSE_POINT("mutation.before_backend");
+  ctx.via_symlink = false;
+  std::vector<Result<WriteResult>> results = backend_->write_many(ctx, items);
+  const bool aliased = ctx.via_symlink;  // maybe only some of them: all are treated alike
+  RAGFS_PAUSE_POINT("mutation.after_backend");
+  const bool late = std::ranges::any_of(results, [](const auto& result) { return may_still_land(result); });
+  mutation->settle(late, backend_->traits().late_apply_bound_ms);
+  std::vector<NewValue> values;
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (aliased) refuse_aliases_of(ctx, items[i].path);
+    if (!results[i] || aliased || late) continue;
+    auto value = value_of(ctx, targets[i], items[i].data, *results[i]);
+    if (value) values.push_back(*std::move(value));
+  }
+  if (const auto published = mutation->publish(values, ctx.deadline); !published) {
+    for (Result<WriteResult>& result : results) {
+      if (result) result = std::unexpected(published.error());
+    }
+  }
+  return results;
 }
 
 Result<bool> CachedFileSystem::compare_and_write(const Context& ctx, PathView path, std::string_view expected,

@@ -28,13 +28,23 @@ FileMeta meta_of(const EnvelopeInfo& info) {
 std::optional<CacheHit> CachedFileSystem::find(const Context& ctx, const Target& target, ObjectKind kind) {
   std::optional<CacheHit> suspect;
   std::optional<CacheHit> hit = domain_->lookup(target.at, kind, ctx.deadline, &suspect);
+  return admit(ctx, target, std::move(hit), std::move(suspect));
+}
+
+std::optional<CacheHit> CachedFileSystem::admit(const Context& ctx, const Target& target, std::optional<CacheHit> hit,
+                                                std::optional<CacheHit> suspect) {
   if (moved()) return std::nullopt;
   if (!hit && suspect) {
-    return rule_enabled(Rule::kRevalidate) ? revalidate(ctx, target, *std::move(suspect)) : std::move(suspect);
+    return rule_enabled(Rule::kRevalidate) ? revalidate(ctx, target, *std::move(suspect)) : suspect;
   }
   if (!hit || revalidate_ns_ == 0) return hit;
   if (domain_->age_ns(hit->envelope.info.filled_at_ns) < revalidate_ns_) return hit;
-  return rule_enabled(Rule::kRevalidate) ? revalidate(ctx, target, *std::move(hit)) : std::move(hit);
+  return rule_enabled(Rule::kRevalidate) ? revalidate(ctx, target, *std::move(hit)) : hit;
+}
+
+bool CachedFileSystem::admits_unasked(const CoherenceDomain::Found& found) const {
+  if (!found.hit) return !found.suspect;
+  return revalidate_ns_ == 0 || domain_->age_ns(found.hit->envelope.info.filled_at_ns) < revalidate_ns_;
 }
 
 std::optional<Bytes> CachedFileSystem::find_payload(const Context& ctx, const Target& target) {
@@ -297,19 +307,26 @@ CachedFileSystem::Known CachedFileSystem::stat_from_cache(const Context& ctx, Pa
   if (path.is_root() || ctx.bypass_cache || !serves(path)) return Known::unknown;
   const Target target(*this, path);
   if (const std::optional<CacheHit> hit = find_object(target, ObjectKind::file)) {
-    const EnvelopeInfo& found = hit->envelope.info;
-    info = FileInfo{.name = std::string(path.name()),
-                    .size = found.size,
-                    .mode = found.mode,
-                    .mtime_ns = found.mtime_ns,
-                    .kind = FileKind::file};
+    info = info_of_object(path, hit->envelope.info);
     return Known::present;
   }
   if (!serves(path.parent())) return Known::unknown;
   const Target parent(*this, path.parent());
   const std::optional<CacheHit> listing = find_object(parent, ObjectKind::listing);
-  if (!listing) return Known::unknown;
-  const std::optional<ListingView> view = ListingView::parse(listing->envelope.payload, false);
+  return listing ? info_from_listing(path, *listing, info) : Known::unknown;
+}
+
+FileInfo CachedFileSystem::info_of_object(PathView path, const EnvelopeInfo& found) {
+  return FileInfo{.name = std::string(path.name()),
+                  .size = found.size,
+                  .mode = found.mode,
+                  .mtime_ns = found.mtime_ns,
+                  .kind = FileKind::file};
+}
+
+CachedFileSystem::Known CachedFileSystem::info_from_listing(PathView path, const CacheHit& listing,
+                                                            FileInfo& info) const {
+  const std::optional<ListingView> view = ListingView::parse(listing.envelope.payload, false);
   if (!view) return Known::unknown;
   if (std::optional<FileInfo> entry = view->find(path.name())) {
     const bool plain = entry->kind != FileKind::other || !rule_enabled(Rule::kStatPlainEntries);

@@ -48,6 +48,7 @@ Result<void> CoherenceConfig::validate() const {
   if (auto ok = in_range("retry_most_ms", retry_most_ms, retry_first_ms, kDayMs); !ok) return ok;
   if (auto ok = in_range("sweep_interval_ms", sweep_interval_ms, 0, kDayMs); !ok) return ok;
   if (auto ok = in_range("max_direct_reads", static_cast<int64_t>(max_direct_reads), 1, 1 << 20); !ok) return ok;
+  if (auto ok = in_range("batch_width", static_cast<int64_t>(batch_width), 1, 256); !ok) return ok;
   if (auto ok = in_range("inflight.leader_timeout_ms", inflight.leader_timeout_ms, 1, kDayMs); !ok) return ok;
   if (auto ok = in_range("inflight.follower_timeout_ms", inflight.follower_timeout_ms, 1, kDayMs); !ok) return ok;
   return guard.validate();
@@ -82,6 +83,7 @@ CoherenceDomain::CoherenceDomain(CoherenceConfig config, std::shared_ptr<CachePr
       file_flights_(config_.inflight),
       listing_flights_(config_.inflight),
       negatives_(clock, config_.max_negative_entries),
+      lane_(config_.batch_width),
       epoch_(start.epoch.value_or(random_u64() | 1)),
       gate_(keeper_) {
   if (resumed_) table_.resume(on_this_clock(*resumed_, -wall_offset_ns_));
@@ -114,6 +116,7 @@ void CoherenceDomain::let_go_in_child() noexcept {
   if (near_) near_->shut();
   gate_.refuse_in_child();
   settler_->let_go_in_child();
+  lane_.let_go_in_child();
 }
 
 std::shared_ptr<BackendDomain> CoherenceDomain::backend(std::string_view identity, IdentityUse use) {
@@ -213,14 +216,18 @@ std::optional<CacheHit> CoherenceDomain::fetch(const Question& asked) {
       asked.source == Source::near ? GetResult(near_->get(asked.key)) : provider_.get(asked.key, asked.deadline);
   RAGFS_PAUSE_POINT("lookup.after_get");
   if (!got || !got->has_value()) return std::nullopt;
-  std::optional<DecodedEnvelope> opened = open_object(asked, **got);
+  return judge(asked, std::move(**got), epoch_before);
+}
+
+std::optional<CacheHit> CoherenceDomain::judge(const Question& asked, Bytes object, uint64_t epoch_before) {
+  std::optional<DecodedEnvelope> opened = open_object(asked, object);
   if (!opened) return std::nullopt;
   const Refused refused = refused_by_epoch_or_age(asked.at, opened->info, epoch_before);
-  if (refused == Refused::no) return CacheHit{std::move(**got), *opened};
+  if (refused == Refused::no) return CacheHit{std::move(object), *opened};
   if (asked.source == Source::near) near_->count(NearCounter::refused);
   const bool may_verify = config_.verify_inherited || asked.at.backend->use.shared;
   if (refused == Refused::of_epoch && asked.suspect != nullptr && may_verify && asked.kind == ObjectKind::file) {
-    *asked.suspect = CacheHit{std::move(**got), *opened};
+    *asked.suspect = CacheHit{std::move(object), *opened};
   }
   return std::nullopt;
 }
@@ -234,6 +241,12 @@ void leave_note(const CacheHit& hit, const Observation& seen) {
 }
 
 }  // namespace
+
+bool CoherenceDomain::passes(const Observation& seen, const CacheHit& hit) {
+  if (!stamp_passes(seen, hit.envelope.info.stamp)) return false;
+  leave_note(hit, seen);
+  return true;
+}
 
 // The rules of lookup()'s first way in the same order (tag, get, envelope, epoch, expiry, note); whatever is not
 // plainly a hit is left to lookup(). The envelope names kind, identity and path, so the key's hash finds it and its
@@ -367,10 +380,7 @@ std::optional<CacheHit> CoherenceDomain::lookup_by_records(const Question& asked
         exactly ? table_.observe_exactly(at.trail(), asked.kind) : table_.observe(at.trail(), asked.kind);
     std::optional<CacheHit> hit = fetch(asked);
     if (!hit) return std::nullopt;
-    if (stamp_passes(seen, hit->envelope.info.stamp)) {
-      leave_note(*hit, seen);
-      return hit;
-    }
+    if (passes(seen, *hit)) return hit;
     if (!seen.exact) continue;
     count_refusal(seen, hit->envelope.info.stamp);
     if (asked.source == Source::near) near_->count(NearCounter::refused);

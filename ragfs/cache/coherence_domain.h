@@ -24,8 +24,10 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ragfs/base/clock.h"
 #include "ragfs/base/sync.h"
@@ -44,6 +46,7 @@
 #include "ragfs/cache/near_tier.h"
 #include "ragfs/cache/negative_cache.h"
 #include "ragfs/cache/nested_roots.h"
+#include "ragfs/cache/read_lane.h"
 #include "ragfs/fs/file_system.h"
 #include "ragfs/fs/path_lock_table.h"
 
@@ -66,6 +69,7 @@ struct CoherenceConfig {
   int64_t mutation_lock_timeout_ms = 30'000;    // for calls without a deadline
   size_t max_fills = 4096;                      // running at once; beyond, reads do not fill
   size_t max_direct_reads = 256;                // backend reads at once that could join no flight
+  size_t batch_width = 8;                       // backend reads of one batch at once
   size_t max_negative_entries = 65'536;
   size_t max_pending = 65'536;  // erases waiting for a retry or for older fills
   int64_t retry_first_ms = 50;  // pause before a failed erase is made again; doubles with jitter
@@ -201,6 +205,17 @@ class CoherenceDomain {
                                  std::optional<CacheHit>* suspect = nullptr) {
     return lookup(at, kind, key(at, kind), deadline, suspect);
   }
+  // As lookup() for each of `wanted`, with one get_many of the provider for all; a second one for those that only a
+  // shared bucket of records refused.
+  struct Wanted {
+    const CachePath* at;
+    ObjectKind kind;
+  };
+  struct Found {
+    std::optional<CacheHit> hit;
+    std::optional<CacheHit> suspect;  // as in lookup()
+  };
+  std::vector<Found> lookup_many(std::span<const Wanted> wanted, Deadline deadline);
   // The same where the object is in this process's memory and nothing has to be looked up to judge it: never waits.
   // What it does not find, lookup() may.
   std::optional<CacheHit> lookup_at_once(const CachePath& at, ObjectKind kind);
@@ -263,6 +278,7 @@ class CoherenceDomain {
   InflightTable<SharedListing>& listing_flights() { return listing_flights_; }
   NegativeCache& negatives() { return negatives_; }
   Settler& settler() { return *settler_; }
+  ReadLane& lane() { return lane_; }
   CacheCounters& counters() { return counters_; }
   const CacheCounters& counters() const { return counters_; }
   int64_t expiry_ns(int64_t filled_at_ns) const;
@@ -295,7 +311,11 @@ class CoherenceDomain {
   enum class Refused : uint8_t { no, of_epoch, expired };
   Refused refused_by_epoch_or_age(const CachePath& at, const EnvelopeInfo& info, uint64_t epoch_before);
   void count_refusal(const Observation& seen, uint64_t stamp);
-  // The object if it is intact, of this path and epoch, and not expired. Records are not asked.
+  // `object`, just got, if it is intact, of this path and epoch, and not expired. Records are not asked.
+  std::optional<CacheHit> judge(const Question& asked, Bytes object, uint64_t epoch_before);
+  // The records that were seen before the get let it pass; that is noted with it.
+  bool passes(const Observation& seen, const CacheHit& hit);
+  // The object, judged.
   std::optional<CacheHit> fetch(const Question& asked);
   std::optional<CacheHit> lookup(const CachePath& at, ObjectKind kind, const CacheKey& key, Deadline deadline,
                                  std::optional<CacheHit>* suspect);
@@ -330,6 +350,7 @@ class CoherenceDomain {
   InflightTable<SharedListing> listing_flights_;
   NegativeCache negatives_;
   CacheCounters counters_;
+  ReadLane lane_;
   std::atomic<uint64_t> epoch_;
   std::atomic<uint64_t> leaves_{0};
   std::atomic<bool> in_child_{false};

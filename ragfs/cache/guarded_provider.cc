@@ -237,50 +237,62 @@ Result<void> GuardedProvider::erase(const CacheKey& key, Deadline deadline) {
   return done;
 }
 
-std::vector<GetResult> GuardedProvider::get_many(std::span<const CacheKey> keys, Deadline deadline) {
-  std::vector<GetResult> results;
-  results.reserve(keys.size());
-  while (results.size() < keys.size()) {
+template <typename Answer, typename Item, typename Call>
+std::vector<Answer> GuardedProvider::in_batches(std::span<const Item> items, Deadline deadline, const Call& call) {
+  std::vector<Answer> results;
+  results.reserve(items.size());
+  while (results.size() < items.size()) {
     const Deadline until = call_deadline(deadline);
     const auto batch =
-        keys.subspan(results.size()).first(std::min(capabilities_.max_batch_keys, keys.size() - results.size()));
+        items.subspan(results.size()).first(std::min(capabilities_.max_batch_keys, items.size() - results.size()));
     Result<Place> place = enter(until);
     if (!place) {
       for (size_t i = 0; i < batch.size(); ++i) results.push_back(std::unexpected(place.error()));
       continue;
     }
-    std::vector<GetResult> answers = [&] {
-      const LatencyTimer timer(timed(gets_));
-      return provider_->get_many(batch, until);
-    }();
-    note_batch(std::span<const GetResult>(answers));
+    std::vector<Answer> answers = call(batch, until);
+    note_batch(std::span<const Answer>(answers));
     if (!in_process_) look_at_incarnation();
     std::ranges::move(answers, std::back_inserter(results));
   }
   return results;
 }
 
+std::vector<GetResult> GuardedProvider::get_many(std::span<const CacheKey> keys, Deadline deadline) {
+  return in_batches<GetResult>(keys, deadline,
+                               [&](auto batch, Deadline until) {
+                                 const LatencyTimer timer(timed(gets_));
+                                 return provider_->get_many(batch, until);
+                               });
+}
+
+std::vector<Result<void>> GuardedProvider::put_many(std::span<const PutItem> items, Deadline deadline) {
+  return in_batches<Result<void>>(items, deadline,
+                                  [&](auto batch, Deadline until) {
+                                    const LatencyTimer timer(timed(puts_));
+                                    return provider_->put_many(batch, until);
+                                  });
+}
+
+Result<void> GuardedProvider::put_atomic(std::span<const PutItem> items, Deadline deadline) {
+  const Deadline until = call_deadline(deadline);
+  Result<Place> place = enter(until);
+  if (!place) return std::unexpected(std::move(place.error()));
+  Result<void> done = [&] {
+    const LatencyTimer timer(timed(puts_));
+    return provider_->put_atomic(items, until);
+  }();
+  note(done);
+  if (!in_process_) look_at_incarnation();
+  return done;
+}
+
 std::vector<Result<void>> GuardedProvider::erase_many(std::span<const CacheKey> keys, Deadline deadline) {
-  std::vector<Result<void>> results;
-  results.reserve(keys.size());
-  while (results.size() < keys.size()) {
-    const Deadline until = call_deadline(deadline);
-    const auto batch =
-        keys.subspan(results.size()).first(std::min(capabilities_.max_batch_keys, keys.size() - results.size()));
-    Result<Place> place = enter(until);
-    if (!place) {
-      for (size_t i = 0; i < batch.size(); ++i) results.push_back(std::unexpected(place.error()));
-      continue;
-    }
-    std::vector<Result<void>> answers = [&] {
-      const LatencyTimer timer(timed(erases_));
-      return provider_->erase_many(batch, until);
-    }();
-    note_batch(std::span<const Result<void>>(answers));
-    if (!in_process_) look_at_incarnation();
-    std::ranges::move(answers, std::back_inserter(results));
-  }
-  return results;
+  return in_batches<Result<void>>(keys, deadline,
+                                  [&](auto batch, Deadline until) {
+                                    const LatencyTimer timer(timed(erases_));
+                                    return provider_->erase_many(batch, until);
+                                  });
 }
 
 Result<uint64_t> GuardedProvider::erase_if(const std::function<bool(std::string_view, std::string_view)>& covered) {

@@ -88,6 +88,8 @@ class GuardedProvider {
   Result<void> put(const CacheKey& key, const ValueParts& value, const PutOptions& options, Deadline deadline);
   Result<void> erase(const CacheKey& key, Deadline deadline);
   std::vector<GetResult> get_many(std::span<const CacheKey> keys, Deadline deadline);
+  std::vector<Result<void>> put_many(std::span<const PutItem> items, Deadline deadline);
+  Result<void> put_atomic(std::span<const PutItem> items, Deadline deadline);
   std::vector<Result<void>> erase_many(std::span<const CacheKey> keys, Deadline deadline);
   Result<uint64_t> erase_if(const std::function<bool(std::string_view, std::string_view)>& covered);
 
@@ -101,6 +103,9 @@ class GuardedProvider {
   Deadline call_deadline(Deadline deadline) const;
   // Waits for a place. Errors: would_block (breaker open, or no place in time): nothing was sent.
   Result<Place> enter(Deadline deadline);
+  // `call(some of them, deadline)` for as many as the provider takes at once; an answer each.
+  template <typename Answer, typename Item, typename Call>
+  std::vector<Answer> in_batches(std::span<const Item> items, Deadline deadline, const Call& call);
   bool probe_if_due();
   // What a call, or a batch as a whole, says about the engine.
   template <typename T>

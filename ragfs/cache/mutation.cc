@@ -152,13 +152,10 @@ void Mutation::settle(bool may_still_land, int64_t late_apply_bound_ms) {
   RAGFS_PAUSE_POINT("mutation.settled");
 }
 
-Mutation::PutOutcome Mutation::put(const NewValue& value, Deadline deadline) {
-  const CachePath at(*plan_.backend_, value.path);
+PutItem Mutation::item_of(const NewValue& value, uint64_t epoch, std::string& header) const {
   EnvelopeInfo info;
   info.kind = ObjectKind::file;
   info.identity_hash = plan_.backend_->identity_hash;
-  const uint64_t epoch = domain_->epoch();
-  if (!CoherenceDomain::is_real_epoch(epoch)) return PutOutcome::refused;
   info.epoch = epoch ^ plan_.backend_->write_term;
   info.stamp = stamp_;
   info.filled_at_ns = domain_->now_ns();
@@ -170,11 +167,11 @@ Mutation::PutOutcome Mutation::put(const NewValue& value, Deadline deadline) {
   info.version = value.meta.version;
   PutOptions options = value.options;
   options.ttl_ms = domain_->config().default_ttl_ms;
-  const std::string header = encode_envelope(info, value.data);
-  const CacheKey key = domain_->key(at, ObjectKind::file);
-  // Whatever becomes of the provider's copy: this is the newest value, and no other mutation of it runs.
-  domain_->keep_near(*plan_.backend_, key, {header, value.data}, options);
-  const Result<void> stored = domain_->provider().put(key, {header, value.data}, options, deadline);
+  header = encode_envelope(info, value.data);
+  return {domain_->key(CachePath(*plan_.backend_, value.path), ObjectKind::file), {header, value.data}, options};
+}
+
+Mutation::PutOutcome Mutation::outcome_of(const NewValue& value, uint64_t epoch, const Result<void>& stored) {
   if (stored) {
     domain_->counters().add(CacheCounter::set);
     return PutOutcome::stored;
@@ -184,6 +181,32 @@ Mutation::PutOutcome Mutation::put(const NewValue& value, Deadline deadline) {
   if (!outcome_unknown(stored.error())) return PutOutcome::refused;
   domain_->mark_unknown_put(RecordPath(plan_.backend_->root_id, value.path), ObjectKind::file, epoch);
   return PutOutcome::failed;
+}
+
+std::vector<Mutation::PutOutcome> Mutation::put(std::span<const NewValue> values, Deadline deadline) {
+  const uint64_t epoch = domain_->epoch();
+  if (values.empty() || !CoherenceDomain::is_real_epoch(epoch)) return {values.size(), PutOutcome::refused};
+  std::vector<std::string> headers(values.size());
+  std::vector<PutItem> items;
+  items.reserve(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    items.push_back(item_of(values[i], epoch, headers[i]));
+    // Whatever becomes of the provider's copy: this is the newest value, and no other mutation of it runs.
+    domain_->keep_near(*plan_.backend_, items[i].key, items[i].value, items[i].options);
+  }
+  GuardedProvider& provider = domain_->provider();
+  std::vector<Result<void>> stored;
+  if (items.size() == 1) {
+    stored.push_back(provider.put(items[0].key, items[0].value, items[0].options, deadline));
+  } else if (items.size() <= provider.capabilities().atomic_put) {
+    stored.assign(items.size(), provider.put_atomic(items, deadline));
+  } else {
+    stored = provider.put_many(items, deadline);
+  }
+  std::vector<PutOutcome> outcomes;
+  outcomes.reserve(values.size());
+  for (size_t i = 0; i < values.size(); ++i) outcomes.push_back(outcome_of(values[i], epoch, stored[i]));
+  return outcomes;
 }
 
 void Mutation::let_go(const AffectedObject& object, bool erased) {
@@ -206,16 +229,14 @@ void Mutation::let_go(const AffectedObject& object, bool erased) {
   }
 }
 
-bool Mutation::erase_all(const NewValue* stored, Deadline deadline) {
+bool Mutation::erase_all(std::span<const CacheKey> stored, Deadline deadline) {
   std::vector<CacheKey> keys;
   std::vector<const AffectedObject*> objects;
   keys.reserve(plan_.objects_.size());
   objects.reserve(plan_.objects_.size());
   for (const AffectedObject& object : plan_.objects_) {
     if (object.kind == ObjectKind::subtree) continue;
-    const bool is_stored = stored && object.kind == ObjectKind::file &&
-                           object.key == domain_->key(CachePath(*plan_.backend_, stored->path), ObjectKind::file);
-    if (is_stored) {
+    if (std::ranges::find(stored, object.key) != stored.end()) {
       let_go(object, true);
       continue;
     }
@@ -265,7 +286,7 @@ void Mutation::erase_near() {
   }
 }
 
-Result<void> Mutation::publish(const std::optional<NewValue>& value, Deadline deadline) {
+Result<void> Mutation::publish(std::span<const NewValue> values, Deadline deadline) {
   RAGFS_PAUSE_POINT("mutation.before_publish");
   if (!rule_enabled(Rule::kLocalEraseAfterFills)) erase_near();
   RAGFS_PAUSE_POINT("mutation.before_asking_fills");
@@ -273,12 +294,18 @@ Result<void> Mutation::publish(const std::optional<NewValue>& value, Deadline de
   fills_ended_ = domain_->fills().all_ended_through(horizon_.fills);
   copies_ended_ = domain_->copies().all_ended_through(horizon_.copies);
   if (rule_enabled(Rule::kLocalEraseAfterFills)) erase_near();
-  const bool stores = value && !(beside_late_call_ && rule_enabled(Rule::kNoPutBesideLateCall));
-  const PutOutcome outcome = stores ? put(*value, deadline) : PutOutcome::refused;
-  const bool erased = erase_all(outcome == PutOutcome::stored ? &*value : nullptr, deadline);
+  if (beside_late_call_ && rule_enabled(Rule::kNoPutBesideLateCall)) values = {};
+  const std::vector<PutOutcome> outcomes = put(values, deadline);
+  std::vector<CacheKey> stored;
+  bool updated = true;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (outcomes[i] == PutOutcome::failed) updated = false;
+    if (outcomes[i] != PutOutcome::stored) continue;
+    stored.push_back(domain_->key(CachePath(*plan_.backend_, values[i].path), ObjectKind::file));
+  }
+  updated = erase_all(stored, deadline) && updated;
   publish_subtrees(deadline);
   state_ = State::published;
-  const bool updated = erased && outcome != PutOutcome::failed;
   if (updated || domain_->config().failure_mode == FailureMode::bypass) return {};
   domain_->counters().add(CacheCounter::cache_not_updated);
   return fail(ErrorCode::cache_not_updated,

@@ -13,6 +13,8 @@
 
 #include <functional>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -75,8 +77,10 @@ class Mutation {
   // Step 4. `may_still_land`: the backend timed out and may apply the operation until `late_apply_bound_ms` have
   // passed.
   void settle(bool may_still_land = false, int64_t late_apply_bound_ms = 0);
-  // Steps 5 and 6, after settle(). Errors: cache_not_updated in strict mode when the provider did not take all of it.
-  Result<void> publish(const std::optional<NewValue>& value, Deadline deadline);
+  // Steps 5 and 6, after settle(). `values`, of the plan's files, are stored (several of them by one atomic put where
+  // the provider takes so many), the rest of what is affected is erased. Errors: cache_not_updated in strict mode when
+  // the provider did not take all of it.
+  Result<void> publish(std::span<const NewValue> values, Deadline deadline);
   // The operation did not reach the backend: no record, no erase.
   void abandon();
 
@@ -87,9 +91,12 @@ class Mutation {
   enum class State : uint8_t { marked, settled, published };
   Mutation(CoherenceDomain& domain, MutationPlan plan, MutationGate::Pass pass, PathLockTable::Held lock);
   enum class PutOutcome : uint8_t { stored, refused, failed };
-  PutOutcome put(const NewValue& value, Deadline deadline);
-  // `stored`: the value that the provider took, whose key is not erased; nullptr when there is none.
-  bool erase_all(const NewValue* stored, Deadline deadline);
+  // The object of a value, and its header.
+  PutItem item_of(const NewValue& value, uint64_t epoch, std::string& header) const;
+  std::vector<PutOutcome> put(std::span<const NewValue> values, Deadline deadline);
+  PutOutcome outcome_of(const NewValue& value, uint64_t epoch, const Result<void>& stored);
+  // `stored`: what the provider took, which is not erased.
+  bool erase_all(std::span<const CacheKey> stored, Deadline deadline);
   void publish_subtrees(Deadline deadline);
   void let_go(const AffectedObject& object, bool erased);
   void erase_near();

@@ -86,11 +86,12 @@ class CommandLine {
   void add_listing() {
     auto* ls = command(app_, "ls", "list a directory, or show one file",
                        "examples:\n  ragfs --root . ls\n  ragfs --root . ls -l /docs\n"
-                       "  ragfs --root . ls --json / | jq '.entries[].name'",
+                       "  ragfs --root . ls --json / | jq '.entries[].name'\n  ragfs --root . ls --agent /docs",
                        [this] { return run_ls(session_, ls_); });
     ls->add_option("PATH", ls_.path, "what to list; / when absent");
     ls->add_flag("-l,--long", ls_.long_form, "mode, size and time of each entry");
     ls->add_flag("--human", ls_.human, "with -l: sizes as 1.5 MiB");
+    ls->add_flag("--agent", ls_.agent, "each directory with its .abstract.md");
 
     auto* tree = command(app_, "tree", "show everything below a directory",
                          "examples:\n  ragfs --root . tree -L 2 /\n  ragfs --root . tree -a /docs",
@@ -99,6 +100,7 @@ class CommandLine {
     tree->add_flag("-a,--all", tree_.all, "hidden files as well");
     tree->add_option("-L,--levels", tree_.levels, "go this deep")->type_name("N");
     tree->add_option("--limit", tree_.limit, "at most so many entries")->type_name("N");
+    tree->add_flag("--agent", tree_.agent, "each directory with its .abstract.md");
 
     auto* stat = command(app_, "stat", "show kind, size, mode and time",
                          "examples:\n  ragfs --root . stat /a.md\n  ragfs --root . stat --json /a.md /b.md",

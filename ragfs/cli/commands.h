@@ -18,6 +18,7 @@ struct LsOptions {
   std::string path = "/";
   bool long_form = false;
   bool human = false;
+  bool agent = false;  // with the abstracts of the directories in it
 };
 ExitCode run_ls(Session& session, const LsOptions& options);
 
@@ -26,8 +27,19 @@ struct TreeCommandOptions {
   bool all = false;
   std::optional<uint64_t> levels;
   std::optional<uint64_t> limit;
+  bool agent = false;  // with the abstracts of directories
 };
 ExitCode run_tree(Session& session, const TreeCommandOptions& options);
+
+// What ls and tree do with --agent.
+struct AgentCommandOptions {
+  const char* command;  // that was given
+  std::string path;
+  uint64_t levels = 1;
+  std::optional<uint64_t> limit;
+  bool all = false;
+};
+ExitCode run_agent_listing(Session& session, const AgentCommandOptions& options);
 
 struct CatOptions {
   std::vector<std::string> paths;

@@ -6,6 +6,7 @@
 #include "ragfs/cli/command_support.h"
 #include "ragfs/cli/commands.h"
 #include "ragfs/cli/text.h"
+#include "ragfs/fs/agent_listing.h"
 
 namespace ragfs::cli {
 namespace {
@@ -60,6 +61,7 @@ void print_tree(Console& console, const std::vector<TreeEntry>& entries) {
 }  // namespace
 
 ExitCode run_ls(Session& session, const LsOptions& options) {
+  if (options.agent) return run_agent_listing(session, {.command = "ls", .path = options.path});
   return with_path(session, "ls", options.path, [&](Instance& instance, const Context& context, PathView path) {
     auto entries = instance.fs().read_dir(context, path);
     if (!entries && entries.error().code == ErrorCode::not_a_directory) {
@@ -89,6 +91,12 @@ ExitCode run_ls(Session& session, const LsOptions& options) {
 }
 
 ExitCode run_tree(Session& session, const TreeCommandOptions& options) {
+  if (options.agent) {
+    const uint64_t levels = options.levels.value_or(AgentListingOptions::kMostLevels);
+    return run_agent_listing(
+        session,
+        {.command = "tree", .path = options.path, .levels = levels, .limit = options.limit, .all = options.all});
+  }
   return with_path(session, "tree", options.path, [&](Instance& instance, const Context& context, PathView path) {
     TreeOptions ask;
     ask.show_hidden = options.all;
@@ -122,28 +130,28 @@ ExitCode run_tree(Session& session, const TreeCommandOptions& options) {
 
 ExitCode run_stat(Session& session, const StatOptions& options) {
   Console& console = session.console();
-  ExitCode code = ExitCode::ok;
   JsonWriter json;
   json.begin_object().key("files").begin_array();
-  for (const std::string& typed : options.paths) {
-    const ExitCode one =
-        with_path(session, "stat", typed, [&](Instance& instance, const Context& context, PathView path) {
-          const auto info = instance.fs().stat(context, path);
-          if (!info) return report_path(session, "stat", path, info.error());
-          if (console.json()) {
-            json.begin_object().name("path", path.text());
-            write_info(json, *info);
-            json.end_object();
-          } else {
-            console.out(fmt::format("{}\n  kind   {}\n  size   {} ({})\n  mode   {:04o} ({})\n  mtime  {}\n",
-                                    console.name(path.text()), kind_text(info->kind), info->size,
-                                    human_bytes(info->size), info->mode & 07777, mode_text(*info),
-                                    rfc3339(info->mtime_ns)));
-          }
-          return ExitCode::ok;
-        });
-    code = worse(code, one);
-  }
+  const auto show = [&](Instance& instance, const Context& context, std::span<const PathView> paths) {
+    ExitCode code = ExitCode::ok;
+    const auto infos = instance.fs().stat_many(context, paths);
+    for (size_t i = 0; i < infos.size(); ++i) {
+      const Result<FileInfo>& info = infos[i];
+      if (!info) {
+        code = worse(code, report_path(session, "stat", paths[i], info.error()));
+      } else if (console.json()) {
+        json.begin_object().name("path", paths[i].text());
+        write_info(json, *info);
+        json.end_object();
+      } else {
+        console.out(fmt::format("{}\n  kind   {}\n  size   {} ({})\n  mode   {:04o} ({})\n  mtime  {}\n",
+                                console.name(paths[i].text()), kind_text(info->kind), info->size,
+                                human_bytes(info->size), info->mode & 07777, mode_text(*info), rfc3339(info->mtime_ns)));
+      }
+    }
+    return code;
+  };
+  const ExitCode code = with_paths(session, "stat", options.paths, 1'000, show);
   if (console.json()) console.line(json.end_array().end_object().text());
   return code;
 }

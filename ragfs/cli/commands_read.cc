@@ -72,25 +72,34 @@ class MatchPrinter {
 
 ExitCode run_cat(Session& session, const CatOptions& options) {
   Console& console = session.console();
-  ExitCode code = ExitCode::ok;
   JsonWriter json;
   json.begin_object().key("files").begin_array();
-  for (const std::string& typed : options.paths) {
-    if (console.out_closed()) break;
-    const ExitCode one =
-        with_path(session, "cat", typed, [&](Instance& instance, const Context& context, PathView path) {
-          const auto data = instance.fs().read(context, path, options.offset, options.size);
-          if (!data) return report_path(session, "cat", path, data.error());
-          if (console.json()) {
-            json.begin_object().name("path", path.text()).field("size", data->size());
-            json.name("content", data->view()).end_object();
-          } else {
-            console.out(data->view());
-          }
-          return ExitCode::ok;
-        });
-    code = worse(code, one);
-  }
+  const bool whole = options.offset == 0 && options.size == 0;
+  const auto show = [&](Instance& instance, const Context& context, std::span<const PathView> paths) {
+    ExitCode code = ExitCode::ok;
+    std::vector<Result<Bytes>> contents;
+    if (whole) {
+      contents = instance.fs().read_many(context, paths);
+    } else {
+      for (const PathView path : paths) {
+        contents.push_back(instance.fs().read(context, path, options.offset, options.size));
+      }
+    }
+    for (size_t i = 0; i < contents.size(); ++i) {
+      const Result<Bytes>& data = contents[i];
+      if (!data) {
+        code = worse(code, report_path(session, "cat", paths[i], data.error()));
+      } else if (console.json()) {
+        json.begin_object().name("path", paths[i].text()).field("size", data->size());
+        json.name("content", data->view()).end_object();
+      } else {
+        console.out(data->view());
+      }
+    }
+    return code;
+  };
+  constexpr size_t kFilesInMemory = 16;
+  const ExitCode code = with_paths(session, "cat", options.paths, kFilesInMemory, show);
   if (console.json()) console.line(json.end_array().end_object().text());
   return code;
 }

@@ -125,6 +125,55 @@ Result<FileInfo> AgfsView::stat(const Context& ctx, PathView path) {
   return virtual_directory(path.name(), under.oldest_ns);
 }
 
+std::vector<Result<FileInfo>> AgfsView::stat_many(const Context& ctx, std::span<const PathView> paths) {
+  std::vector<Result<FileInfo>> infos = top_->stat_many(ctx, paths);
+  for (size_t i = 0; i < infos.size(); ++i) {
+    const bool mount_root = infos[i] && !paths[i].is_root() && infos[i]->name == "/";
+    if (mount_root) infos[i]->name = paths[i].name();
+    if (infos[i]) continue;
+    const ErrorCode code = infos[i].error().code;
+    const bool may_be_virtual = code == ErrorCode::mount_point_not_found ||
+                                (code == ErrorCode::not_found && below(paths[i]).any);
+    if (may_be_virtual) infos[i] = stat(ctx, paths[i]);
+  }
+  return infos;
+}
+
+// Directories that mounts lie below are put together one by one; there are few of them.
+std::vector<Result<std::vector<FileInfo>>> AgfsView::read_dir_many(const Context& ctx,
+                                                                   std::span<const PathView> paths) {
+  const std::vector<Mount> mounts = mounts_->mounts();
+  const auto covers_mount = [&](PathView path) {
+    return std::ranges::any_of(
+        mounts, [&](const Mount& mount) { return mount.path.view() != path && mount.path.view().is_within(path); });
+  };
+  std::vector<Result<std::vector<FileInfo>>> listings(paths.size());
+  std::vector<PathView> plain;
+  std::vector<size_t> places;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    if (covers_mount(paths[i])) {
+      listings[i] = read_dir(ctx, paths[i]);
+    } else {
+      plain.push_back(paths[i]);
+      places.push_back(i);
+    }
+  }
+  std::vector<Result<std::vector<FileInfo>>> found = top_->read_dir_many(ctx, plain);
+  for (size_t i = 0; i < places.size(); ++i) {
+    const bool no_mount = !found[i] && found[i].error().code == ErrorCode::mount_point_not_found;
+    listings[places[i]] = no_mount ? read_dir(ctx, plain[i]) : std::move(found[i]);
+  }
+  return listings;
+}
+
+std::vector<Result<Bytes>> AgfsView::read_many(const Context& ctx, std::span<const PathView> paths) {
+  return top_->read_many(ctx, paths);
+}
+
+std::vector<Result<WriteResult>> AgfsView::write_many(const Context& ctx, std::span<const WriteItem> items) {
+  return top_->write_many(ctx, items);
+}
+
 Result<std::vector<TreeEntry>> AgfsView::tree(const Context& ctx, PathView path, const TreeOptions& options) {
   return below(path).any ? FileSystem::tree(ctx, path, options) : top_->tree(ctx, path, options);
 }

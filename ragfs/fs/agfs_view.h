@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,11 @@ class AgfsView final : public FileSystem {
   // A mount root has the name of its mount path.
   Result<FileInfo> stat(const Context& ctx, PathView path) override;
   std::optional<FileInfo> stat_at_once(const Context& ctx, PathView path) override;
+  std::vector<Result<Bytes>> read_many(const Context& ctx, std::span<const PathView> paths) override;
+  std::vector<Result<FileInfo>> stat_many(const Context& ctx, std::span<const PathView> paths) override;
+  std::vector<Result<std::vector<FileInfo>>> read_dir_many(const Context& ctx,
+                                                           std::span<const PathView> paths) override;
+  std::vector<Result<WriteResult>> write_many(const Context& ctx, std::span<const WriteItem> items) override;
   Result<std::string> version(const Context& ctx, PathView path) override;
   Result<Path> resolve(const Context& ctx, PathView path) override;
   Result<void> rename(const Context& ctx, PathView from, PathView to) override;

@@ -20,6 +20,21 @@ auto caught(PathView path, const Call& call) -> decltype(call()) {
   }
 }
 
+// The same for an answer a path.
+template <typename Item, typename Call>
+auto caught_all(std::span<const Item> items, const Call& call) -> decltype(call()) {
+  using Answers = decltype(call());
+  std::string why;
+  try {
+    return call();
+  } catch (const std::exception& thrown) {
+    why = fmt::format("the backend threw: {}", thrown.what());
+  } catch (...) {
+    why = "the backend threw";
+  }
+  return Answers(items.size(), typename Answers::value_type(fail(ErrorCode::internal, std::move(why))));
+}
+
 }  // namespace
 
 template <typename Call>
@@ -30,6 +45,23 @@ auto ExceptionBarrier::guard(std::string_view operation, PathView path, const Ca
   const int64_t took_ns = Clock::system().monotonic_ns() - start_ns;
   if (took_ns >= slow_.threshold_ns) slow_.told(operation, path, took_ns, result ? nullptr : &result.error());
   return result;
+}
+
+std::vector<Result<Bytes>> ExceptionBarrier::read_many(const Context& ctx, std::span<const PathView> paths) {
+  return caught_all(paths, [&] { return inner_->read_many(ctx, paths); });
+}
+
+std::vector<Result<FileInfo>> ExceptionBarrier::stat_many(const Context& ctx, std::span<const PathView> paths) {
+  return caught_all(paths, [&] { return inner_->stat_many(ctx, paths); });
+}
+
+std::vector<Result<std::vector<FileInfo>>> ExceptionBarrier::read_dir_many(const Context& ctx,
+                                                                           std::span<const PathView> paths) {
+  return caught_all(paths, [&] { return inner_->read_dir_many(ctx, paths); });
+}
+
+std::vector<Result<WriteResult>> ExceptionBarrier::write_many(const Context& ctx, std::span<const WriteItem> items) {
+  return caught_all(items, [&] { return inner_->write_many(ctx, items); });
 }
 
 Result<void> ExceptionBarrier::create(const Context& ctx, PathView path) {

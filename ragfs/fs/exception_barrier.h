@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "ragfs/fs/file_system.h"
@@ -48,6 +49,11 @@ class ExceptionBarrier final : public FileSystem {
   Result<std::vector<FileInfo>> read_internal_dir(const Context& ctx, PathView path) override;
   Result<FileInfo> stat(const Context& ctx, PathView path) override;
   Result<bool> exists(const Context& ctx, PathView path) override;
+  std::vector<Result<Bytes>> read_many(const Context& ctx, std::span<const PathView> paths) override;
+  std::vector<Result<FileInfo>> stat_many(const Context& ctx, std::span<const PathView> paths) override;
+  std::vector<Result<std::vector<FileInfo>>> read_dir_many(const Context& ctx,
+                                                           std::span<const PathView> paths) override;
+  std::vector<Result<WriteResult>> write_many(const Context& ctx, std::span<const WriteItem> items) override;
   Result<std::string> version(const Context& ctx, PathView path) override;
   Result<Path> resolve(const Context& ctx, PathView path) override;
   Result<void> rename(const Context& ctx, PathView from, PathView to) override;

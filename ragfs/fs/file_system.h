@@ -71,6 +71,12 @@ struct WriteResult {
   FileMeta meta;       // of the file after the write, from the same descriptor or answer
 };
 
+// A whole-file write of write_many(). Path and data are borrowed for the call.
+struct WriteItem {
+  PathView path;
+  std::string_view data;
+};
+
 struct TreeOptions {
   bool show_hidden = false;  // hidden files are dropped, hidden directories always kept
   std::optional<uint64_t> node_limit;
@@ -194,6 +200,18 @@ class FileSystem {
   virtual std::optional<FileInfo> stat_at_once(const Context& ctx, PathView path);
   // False only for a true not_found; errors are errors.
   virtual Result<bool> exists(const Context& ctx, PathView path);
+
+  // Many paths in one call, asked together where that is cheaper: one answer a path, in their order; each is what the
+  // single call (read() of the whole file, stat(), read_dir(), exists()) could have answered at some moment of this
+  // one. A path may come twice.
+  virtual std::vector<Result<Bytes>> read_many(const Context& ctx, std::span<const PathView> paths);
+  virtual std::vector<Result<FileInfo>> stat_many(const Context& ctx, std::span<const PathView> paths);
+  virtual std::vector<Result<std::vector<FileInfo>>> read_dir_many(const Context& ctx, std::span<const PathView> paths);
+  std::vector<Result<bool>> exists_many(const Context& ctx, std::span<const PathView> paths);
+  // write() with WriteFlag::create for each item, in their order; each is tried whatever became of those before.
+  // Readers may see some of them before the others. A path may come once only (invalid_operation for all otherwise).
+  virtual std::vector<Result<WriteResult>> write_many(const Context& ctx, std::span<const WriteItem> items);
+
   // The backend's version of a file (FileMeta::version); "" = unknown. Errors: not_found, is_a_directory.
   virtual Result<std::string> version(const Context& ctx, PathView path);
 
@@ -219,6 +237,9 @@ class FileSystem {
   // Errors: not_found, invalid_operation for a bad pattern.
   virtual Result<void> grep(const Context& ctx, PathView path, const GrepOptions& options, const GrepSink& sink);
 };
+
+// Errors: invalid_operation when two items name one path.
+Result<void> check_distinct(std::span<const WriteItem> items);
 
 // The order of listings: directories first, then lower-case name, then name.
 void sort_entries(std::vector<FileInfo>& entries);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -151,6 +152,33 @@ auto MountTable::on_mount(PathView path, const Operation& operation) const {
   const Mount* const found = table->find(path);
   if (found == nullptr) return Answer(no_mount(path));
   return operation(*found, path.relative_to(found->path));
+}
+
+template <typename Answer, typename Item, typename PathOf, typename Ask>
+std::vector<Answer> MountTable::on_mounts(std::span<const Item> items, const PathOf& path_of, const Ask& ask) const {
+  std::vector<Answer> answers(items.size());
+  const auto table = table_.pin();
+  std::map<const Mount*, std::vector<size_t>> places;
+  for (size_t i = 0; i < items.size(); ++i) {
+    Item item = items[i];
+    const Mount* const mount = table->find(path_of(item));
+    if (mount == nullptr) {
+      answers[i] = no_mount(path_of(item));
+    } else {
+      places[mount].push_back(i);
+    }
+  }
+  for (const auto& [mount, indexes] : places) {
+    std::vector<Item> within;
+    within.reserve(indexes.size());
+    for (const size_t i : indexes) {
+      within.push_back(items[i]);
+      path_of(within.back()) = path_of(within.back()).relative_to(mount->path);
+    }
+    std::vector<Answer> some = ask(*mount->file_system, std::span<const Item>(within));
+    for (size_t i = 0; i < indexes.size(); ++i) answers[indexes[i]] = std::move(some[i]);
+  }
+  return answers;
 }
 
 template <typename Operation>
@@ -303,6 +331,42 @@ Result<WriteResult> MountTable::copy(const Context& ctx, PathView from, PathView
   if (target == nullptr) return no_mount(to);
   if (source != target) return FileSystem::copy(ctx, from, to);
   return source->file_system->copy(ctx, from.relative_to(source->path), to.relative_to(source->path));
+}
+
+namespace {
+
+PathView& path_itself(PathView& path) { return path; }
+
+}  // namespace
+
+std::vector<Result<Bytes>> MountTable::read_many(const Context& ctx, std::span<const PathView> paths) {
+  return on_mounts<Result<Bytes>>(paths, path_itself, [&](FileSystem& fs, auto some) {
+    return fs.read_many(ctx, some);
+  });
+}
+
+std::vector<Result<FileInfo>> MountTable::stat_many(const Context& ctx, std::span<const PathView> paths) {
+  return on_mounts<Result<FileInfo>>(paths, path_itself, [&](FileSystem& fs, auto some) {
+    return fs.stat_many(ctx, some);
+  });
+}
+
+std::vector<Result<std::vector<FileInfo>>> MountTable::read_dir_many(const Context& ctx,
+                                                                     std::span<const PathView> paths) {
+  auto listings = on_mounts<Result<std::vector<FileInfo>>>(
+      paths, path_itself, [&](FileSystem& fs, auto some) { return fs.read_dir_many(ctx, some); });
+  for (Result<std::vector<FileInfo>>& entries : listings) {
+    if (!entries) continue;
+    drop_internal(*entries);
+    sort_entries(*entries);
+  }
+  return listings;
+}
+
+std::vector<Result<WriteResult>> MountTable::write_many(const Context& ctx, std::span<const WriteItem> items) {
+  return on_mounts<Result<WriteResult>>(
+      items, [](WriteItem& item) -> PathView& { return item.path; },
+      [&](FileSystem& fs, auto some) { return fs.write_many(ctx, some); });
 }
 
 Result<std::vector<TreeEntry>> MountTable::tree(const Context& ctx, PathView path, const TreeOptions& options) {

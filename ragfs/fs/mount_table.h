@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,11 @@ class MountTable final : public FileSystem {
   Result<FileInfo> stat(const Context& ctx, PathView path) override;
   std::optional<FileInfo> stat_at_once(const Context& ctx, PathView path) override;
   Result<bool> exists(const Context& ctx, PathView path) override;
+  std::vector<Result<Bytes>> read_many(const Context& ctx, std::span<const PathView> paths) override;
+  std::vector<Result<FileInfo>> stat_many(const Context& ctx, std::span<const PathView> paths) override;
+  std::vector<Result<std::vector<FileInfo>>> read_dir_many(const Context& ctx,
+                                                           std::span<const PathView> paths) override;
+  std::vector<Result<WriteResult>> write_many(const Context& ctx, std::span<const WriteItem> items) override;
   Result<std::string> version(const Context& ctx, PathView path) override;
   Result<Path> resolve(const Context& ctx, PathView path) override;
   // Errors besides the backend's: invalid_operation across mounts.
@@ -85,6 +91,10 @@ class MountTable final : public FileSystem {
   // Calls `operation(file system, path within it)` on the mount of `path`.
   template <typename Operation>
   auto on_mount(PathView path, const Operation& operation) const;
+  // One call of `ask(file system, items within it)` for each mount that has some of `items`; the answers in their order.
+  // `path_of` gives an item's path to read and to change.
+  template <typename Answer, typename Item, typename PathOf, typename Ask>
+  std::vector<Answer> on_mounts(std::span<const Item> items, const PathOf& path_of, const Ask& ask) const;
   // The same for two paths of one mount; `verb` words the refusal.
   template <typename Operation>
   Result<void> on_one_mount(PathView from, PathView to, std::string_view verb, const Operation& operation) const;

@@ -75,6 +75,11 @@ class OperationStats {
     const uint64_t before = add_in_slot(stripes_[slot].counts[index(operation)], slot, 1);
     return !is_sampled(operation) || before % kLatencySampling == 0;
   }
+  // Counts `more` that were made in one call, untimed.
+  void add(Operation operation, uint64_t more) noexcept {
+    const size_t slot = thread_slot();
+    add_in_slot(stripes_[slot].counts[index(operation)], slot, more);
+  }
   void failed(Operation operation, ErrorCode code) noexcept;
   void took(Operation operation, int64_t latency_ns) noexcept;
 

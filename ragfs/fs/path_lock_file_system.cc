@@ -52,6 +52,32 @@ Result<WriteResult> PathLockFileSystem::write(const Context& ctx, PathView path,
   return inner_->write(ctx, path, data, offset, flag);
 }
 
+std::vector<Result<WriteResult>> PathLockFileSystem::write_many(const Context& ctx, std::span<const WriteItem> items) {
+  const auto refuse = [&](const Error& error) {
+    return std::vector<Result<WriteResult>>(items.size(), Result<WriteResult>(std::unexpected(error)));
+  };
+  if (const auto distinct = check_distinct(items); !distinct) return refuse(distinct.error());
+  std::vector<PathLockRequest> requests;
+  requests.reserve(items.size());
+  for (const WriteItem& item : items) requests.push_back({item.path, PathLockKind::exact});
+  const Result<PathLockTable::Held> held = lock(ctx, std::move(requests));
+  if (!held) return refuse(held.error());
+  return inner_->write_many(ctx, items);
+}
+
+std::vector<Result<Bytes>> PathLockFileSystem::read_many(const Context& ctx, std::span<const PathView> paths) {
+  return inner_->read_many(ctx, paths);
+}
+
+std::vector<Result<FileInfo>> PathLockFileSystem::stat_many(const Context& ctx, std::span<const PathView> paths) {
+  return inner_->stat_many(ctx, paths);
+}
+
+std::vector<Result<std::vector<FileInfo>>> PathLockFileSystem::read_dir_many(const Context& ctx,
+                                                                             std::span<const PathView> paths) {
+  return inner_->read_dir_many(ctx, paths);
+}
+
 Result<bool> PathLockFileSystem::compare_and_write(const Context& ctx, PathView path, std::string_view expected,
                                                    std::string_view replacement) {
   Result<PathLockTable::Held> held = lock_exact(ctx, path);

@@ -1,6 +1,6 @@
 // PathLockFileSystem: takes the user-visible path lock around every mutation, and forwards everything else.
 //
-// create, write, truncate, touch, remove, copy (target), compare_and_*: exact. remove_all: subtree. rename: a directory
+// create, write, truncate, touch, remove, copy (target), compare_and_*: exact; write_many: all its paths, at once. remove_all: subtree. rename: a directory
 // takes its subtree and the exact target, a file both exact; replace both exact. mkdir, chmod, ensure_parent_dirs and
 // reads take none. A call with disable_auto_pathlock takes none; a call with a lease must be covered by it. Lock files
 // themselves and the configured prefixes (queues, server info) are left alone.
@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,11 @@ class PathLockFileSystem final : public FileSystem {
   Result<FileInfo> stat(const Context& ctx, PathView path) override;
   std::optional<FileInfo> stat_at_once(const Context& ctx, PathView path) override;
   Result<bool> exists(const Context& ctx, PathView path) override;
+  std::vector<Result<Bytes>> read_many(const Context& ctx, std::span<const PathView> paths) override;
+  std::vector<Result<FileInfo>> stat_many(const Context& ctx, std::span<const PathView> paths) override;
+  std::vector<Result<std::vector<FileInfo>>> read_dir_many(const Context& ctx,
+                                                           std::span<const PathView> paths) override;
+  std::vector<Result<WriteResult>> write_many(const Context& ctx, std::span<const WriteItem> items) override;
   Result<std::string> version(const Context& ctx, PathView path) override;
   Result<Path> resolve(const Context& ctx, PathView path) override;
   Result<void> rename(const Context& ctx, PathView from, PathView to) override;

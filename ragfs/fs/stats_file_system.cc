@@ -60,6 +60,32 @@ auto StatsFileSystem::measure(const Context& ctx, Operation operation, const Cal
   return result;
 }
 
+template <typename T>
+std::vector<Result<T>> StatsFileSystem::count_all(Operation operation, std::vector<Result<T>> answers) {
+  stats_.add(operation, answers.size());
+  for (const Result<T>& answer : answers) {
+    if (!answer) stats_.failed(operation, answer.error().code);
+  }
+  return answers;
+}
+
+std::vector<Result<Bytes>> StatsFileSystem::read_many(const Context& ctx, std::span<const PathView> paths) {
+  return count_all(Operation::read, inner_->read_many(ctx, paths));
+}
+
+std::vector<Result<FileInfo>> StatsFileSystem::stat_many(const Context& ctx, std::span<const PathView> paths) {
+  return count_all(Operation::stat, inner_->stat_many(ctx, paths));
+}
+
+std::vector<Result<std::vector<FileInfo>>> StatsFileSystem::read_dir_many(const Context& ctx,
+                                                                          std::span<const PathView> paths) {
+  return count_all(Operation::read_dir, inner_->read_dir_many(ctx, paths));
+}
+
+std::vector<Result<WriteResult>> StatsFileSystem::write_many(const Context& ctx, std::span<const WriteItem> items) {
+  return count_all(Operation::write, inner_->write_many(ctx, items));
+}
+
 Result<void> StatsFileSystem::create(const Context& ctx, PathView path) {
   return measure(ctx, Operation::create, [&] { return inner_->create(ctx, path); });
 }

@@ -1,11 +1,13 @@
 // StatsFileSystem: counts and times the calls to the file system behind it, and changes nothing.
 //
 // One stands around the whole tree and one around each mount. Of one sampled call both record a latency with one pair
-// of clock reads: the outer's start and the inner's end (Context::sampled_start_ns). Not for: deciding anything.
+// of clock reads: the outer's start and the inner's end (Context::sampled_start_ns). A call for many paths counts as one
+// operation a path, untimed. Not for: deciding anything.
 // Thread-safety: all methods may be called from any thread.
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,6 +45,11 @@ class StatsFileSystem final : public FileSystem {
   Result<FileInfo> stat(const Context& ctx, PathView path) override;
   std::optional<FileInfo> stat_at_once(const Context& ctx, PathView path) override;
   Result<bool> exists(const Context& ctx, PathView path) override;
+  std::vector<Result<Bytes>> read_many(const Context& ctx, std::span<const PathView> paths) override;
+  std::vector<Result<FileInfo>> stat_many(const Context& ctx, std::span<const PathView> paths) override;
+  std::vector<Result<std::vector<FileInfo>>> read_dir_many(const Context& ctx,
+                                                           std::span<const PathView> paths) override;
+  std::vector<Result<WriteResult>> write_many(const Context& ctx, std::span<const WriteItem> items) override;
   Result<std::string> version(const Context& ctx, PathView path) override;
   Result<Path> resolve(const Context& ctx, PathView path) override;
   Result<void> rename(const Context& ctx, PathView from, PathView to) override;
@@ -56,6 +63,8 @@ class StatsFileSystem final : public FileSystem {
  private:
   template <typename Call>
   auto measure(const Context& ctx, Operation operation, const Call& call);
+  template <typename T>
+  std::vector<Result<T>> count_all(Operation operation, std::vector<Result<T>> answers);
 
   const std::shared_ptr<FileSystem> inner_;
   OperationStats stats_;

@@ -10,6 +10,7 @@
 namespace ragfs::server {
 
 void add_file_routes(Router& router, Services& services);    // files, directories, stat, rename, ...
+void add_batch_routes(Router& router, Services& services);   // read_many, stat_many, abstracts, context
 void add_search_routes(Router& router, Services& services);  // grep, glob, tree, digest
 void add_handle_routes(Router& router, Services& services);  // handles
 void add_mount_routes(Router& router, Services& services);   // mounts, plugins

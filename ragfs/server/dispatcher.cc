@@ -27,6 +27,7 @@ bool names_this_machine(std::string_view host) {
 Dispatcher::Dispatcher(Services& services, TokenSet tokens, bool local_only)
     : services_(services), tokens_(std::move(tokens)), local_only_(local_only) {
   add_file_routes(router_, services);
+  add_batch_routes(router_, services);
   add_search_routes(router_, services);
   add_handle_routes(router_, services);
   add_mount_routes(router_, services);

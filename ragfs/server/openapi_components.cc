@@ -9,7 +9,28 @@ namespace {
 // Objects are closed: a field that is not written here is a mistake. "..._b64" is beside a name that is not UTF-8.
 constexpr std::string_view kSchemas = R"json({
 "Error": {"type": "object", "additionalProperties": false, "required": ["error", "kind"], "properties": {
+  "error": {"type": "string"}, "kind": {"type": "string"},
+  "files": {"type": "array", "items": {"$ref": "#/components/schemas/WrittenFile"}}}},
+"WrittenFile": {"type": "object", "additionalProperties": false, "required": ["path"], "properties": {
+  "path": {"type": "string"}, "path_b64": {"type": "string"}, "bytes": {"type": "integer", "minimum": 0},
   "error": {"type": "string"}, "kind": {"type": "string"}}},
+"WrittenFiles": {"type": "object", "additionalProperties": false, "required": ["files"], "properties": {
+  "files": {"type": "array", "items": {"$ref": "#/components/schemas/WrittenFile"}}}},
+"ReadFiles": {"type": "object", "additionalProperties": false, "required": ["files"], "properties": {
+  "files": {"type": "array", "items": {"type": "object", "additionalProperties": false, "required": ["path"],
+    "properties": {"path": {"type": "string"}, "path_b64": {"type": "string"}, "data": {"type": "string"},
+    "data_b64": {"type": "string"}, "error": {"type": "string"}, "kind": {"type": "string"}}}}}},
+"StatFiles": {"type": "object", "additionalProperties": false, "required": ["files"], "properties": {
+  "files": {"type": "array", "items": {"type": "object", "additionalProperties": false, "required": ["path"],
+    "properties": {"path": {"type": "string"}, "path_b64": {"type": "string"},
+    "info": {"$ref": "#/components/schemas/FileInfo"}, "error": {"type": "string"}, "kind": {"type": "string"}}}}}},
+"AgentListing": {"type": "object", "additionalProperties": false, "required": ["entries", "count"], "properties": {
+  "count": {"type": "integer", "minimum": 0},
+  "entries": {"type": "array", "items": {"type": "object", "additionalProperties": false,
+    "required": ["path", "rel_path", "info"], "properties": {
+    "path": {"type": "string"}, "path_b64": {"type": "string"}, "rel_path": {"type": "string"},
+    "rel_path_b64": {"type": "string"}, "info": {"$ref": "#/components/schemas/FileInfo"},
+    "abstract": {"type": "string"}, "abstract_b64": {"type": "string"}, "abstract_error": {"type": "string"}}}}}},
 "Message": {"type": "object", "additionalProperties": false, "required": ["message"], "properties": {
   "message": {"type": "string"}}},
 "FileInfo": {"type": "object", "additionalProperties": false,

@@ -155,6 +155,32 @@ Operations file_operations() {
   };
 }
 
+Operations batch_operations() {
+  constexpr std::string_view kPaths = R"({"paths": {"type": "array", "minItems": 1, "maxItems": 1000,
+                                                    "items": {"type": "string", "minLength": 1}}})";
+  return {
+      Operation("POST", "/api/v1/read_many", "readMany", "The bytes of many small files.")
+          .fields(kPaths, {"paths"})
+          .answers(schema("ReadFiles")),
+      Operation("POST", "/api/v1/stat_many", "statMany", "The metadata of many files and directories.")
+          .fields(kPaths, {"paths"})
+          .answers(schema("StatFiles")),
+      on_path("GET", "/abstracts", "listWithAbstracts", "A directory, and the abstracts of the directories in it.")
+          .takes("levels", R"({"type": "integer", "minimum": 1, "maximum": 64, "default": 1})")
+          .takes("node_limit", R"({"type": "integer", "minimum": 0, "maximum": 100000})")
+          .takes("show_hidden")
+          .answers(schema("AgentListing")),
+      Operation("POST", "/api/v1/context", "writeContext",
+                "Writes a directory's content, abstract and overview; an error has what became of each.")
+          .fields(R"({"path": {"type": "string", "minLength": 1}, "content": {"type": "string"},
+                      "content_name": {"type": "string", "minLength": 1}, "abstract": {"type": "string"},
+                      "overview": {"type": "string"}})",
+                  {"path"})
+          .answers(schema("WrittenFiles"))
+          .errors(kMutation),
+  };
+}
+
 Operations search_operations() {
   constexpr std::string_view kGrep = R"({
     "path": {"type": "string", "minLength": 1}, "pattern": {"type": "string"}, "recursive": {"type": "boolean"},
@@ -297,7 +323,7 @@ Operations status_operations() {
 Operations described_operations() {
   Operations all;
   for (const auto describe :
-       {file_operations, search_operations, handle_operations, mount_operations, status_operations}) {
+       {file_operations, batch_operations, search_operations, handle_operations, mount_operations, status_operations}) {
     std::ranges::move(describe(), std::back_inserter(all));
   }
   return all;
