@@ -56,6 +56,8 @@ Outcome Executor::run(const Operation& op, size_t reader) {
     case OpKind::tree: tree(call); break;
     case OpKind::glob: glob(call); break;
     case OpKind::grep: grep(call); break;
+    case OpKind::read_many:
+    case OpKind::stat_many: read_many(call); break;
     default: mutate(call); break;
   }
   oracle_.end_read(reader);
@@ -132,6 +134,29 @@ void Executor::read(Call& call) {
       call.out.end = oracle_.now();
       judge(call, index, Aspect::content, content, PathState::of_content(content));
       return;
+    }
+  }
+}
+
+// Two paths and a neighbour of the first; each answer is judged for itself.
+void Executor::read_many(Call& call) {
+  const std::vector<size_t> indexes = {call.op.path, call.op.other, (call.op.path + 1) % oracle_.size()};
+  std::vector<PathView> paths;
+  for (const size_t index : indexes) paths.push_back(oracle_.path(index));
+  std::vector<Result<Bytes>> contents;
+  std::vector<Result<FileInfo>> entries;
+  const bool reads = call.op.kind == OpKind::read_many;
+  if (reads) {
+    contents = call.fs.read_many(call.ctx, paths);
+  } else {
+    entries = call.fs.stat_many(call.ctx, paths);
+  }
+  call.out.end = oracle_.now();
+  for (size_t i = 0; i < indexes.size() && !call.out.violation; ++i) {
+    if (reads) {
+      judge(call, indexes[i], Aspect::content, contents[i], PathState::of_content(contents[i]));
+    } else {
+      judge(call, indexes[i], Aspect::entry, entries[i], PathState::of_entry(entries[i]));
     }
   }
 }
@@ -233,6 +258,16 @@ Result<void> Executor::mutate_file(Call& call) {
       if (!expected) return {};
       if (op.kind == OpKind::compare_and_remove) return as_void(fs.compare_and_remove(ctx, path, expected->view()));
       return as_void(fs.compare_and_write(ctx, path, expected->view(), bytes));
+    }
+    case OpKind::write_many: {
+      const Path& other = oracle_.path(op.other);
+      const std::string more = content_of(other.text(), op.number);
+      std::vector<WriteItem> items = {{path, bytes}};
+      if (path != other) items.push_back({other, more});
+      for (const Result<WriteResult>& written : fs.write_many(ctx, items)) {
+        if (!written) return std::unexpected(written.error());
+      }
+      return {};
     }
     default: return as_void(fs.write(ctx, path, bytes, 0, WriteFlag::create));
   }

@@ -37,6 +37,7 @@ class Executor {
  private:
   struct Call;
   void read(Call& call);
+  void read_many(Call& call);
   void list(Call& call);
   void tree(Call& call);
   void glob(Call& call);

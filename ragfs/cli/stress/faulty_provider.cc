@@ -15,7 +15,9 @@ constexpr uint32_t kLandOneIn = 16;  // calls
 
 FaultyProvider::FaultyProvider(std::shared_ptr<CacheProvider> provider, const ProviderFaults& faults,
                                const ProviderCapabilities& capabilities, uint64_t seed)
-    : provider_(std::move(provider)), faults_(faults), capabilities_(capabilities), draws_(seed) {}
+    : provider_(std::move(provider)), faults_(faults), capabilities_(capabilities), draws_(seed) {
+  capabilities_.atomic_put = 0;  // so that each put of a batch has a fate of its own
+}
 
 uint32_t FaultyProvider::draw() {
   return static_cast<uint32_t>(Random(draws_.fetch_add(1, std::memory_order_relaxed)).below(1'000'000));

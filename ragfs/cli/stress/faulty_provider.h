@@ -79,7 +79,7 @@ class FaultyProvider final : public CacheProvider {
 
   const std::shared_ptr<CacheProvider> provider_;
   const ProviderFaults faults_;
-  const ProviderCapabilities capabilities_;
+  ProviderCapabilities capabilities_;
   std::atomic<uint64_t> draws_;
   std::atomic<bool> faulty_{true};
   std::atomic<uint64_t> injected_{0};

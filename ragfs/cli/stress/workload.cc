@@ -16,6 +16,8 @@ constexpr std::array<std::string_view, kOpKindCount> kNames{"read",
                                                             "tree",
                                                             "glob",
                                                             "grep",
+                                                            "read_many",
+                                                            "stat_many",
                                                             "write",
                                                             "write_new",
                                                             "append",
@@ -27,6 +29,7 @@ constexpr std::array<std::string_view, kOpKindCount> kNames{"read",
                                                             "remove",
                                                             "compare_and_write",
                                                             "compare_and_remove",
+                                                            "write_many",
                                                             "copy",
                                                             "replace",
                                                             "rename",
@@ -44,7 +47,7 @@ struct Weight {
   uint32_t weight;
 };
 
-constexpr std::array<Weight, 9> kReads{{{OpKind::read, 450},
+constexpr std::array<Weight, 11> kReads{{{OpKind::read, 450},
                                         {OpKind::read_range, 40},
                                         {OpKind::read_file, 60},
                                         {OpKind::stat, 160},
@@ -52,9 +55,11 @@ constexpr std::array<Weight, 9> kReads{{{OpKind::read, 450},
                                         {OpKind::list, 160},
                                         {OpKind::tree, 24},
                                         {OpKind::glob, 20},
-                                        {OpKind::grep, 6}}};
+                                        {OpKind::grep, 6},
+                                         {OpKind::read_many, 60},
+                                         {OpKind::stat_many, 40}}};
 
-constexpr std::array<Weight, 16> kMutations{{{OpKind::write, 400},
+constexpr std::array<Weight, 17> kMutations{{{OpKind::write, 400},
                                              {OpKind::write_new, 30},
                                              {OpKind::append, 80},
                                              {OpKind::overwrite, 40},
@@ -65,6 +70,7 @@ constexpr std::array<Weight, 16> kMutations{{{OpKind::write, 400},
                                              {OpKind::remove, 80},
                                              {OpKind::compare_and_write, 40},
                                              {OpKind::compare_and_remove, 20},
+                                             {OpKind::write_many, 80},
                                              {OpKind::copy, 50},
                                              {OpKind::replace, 30},
                                              {OpKind::rename, 50},
@@ -175,6 +181,11 @@ Operation Workload::read() {
       break;
     case OpKind::stat:
     case OpKind::exists: op.path = random_.below(6) == 0 ? directory() : file(); break;
+    case OpKind::read_many:
+    case OpKind::stat_many:
+      op.path = file();
+      op.other = file();
+      break;
     default: op.path = file(); break;
   }
   return op;

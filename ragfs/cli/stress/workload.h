@@ -27,6 +27,8 @@ enum class OpKind : uint8_t {
   tree,
   glob,
   grep,
+  read_many,
+  stat_many,
   // Mutations of one path
   write,
   write_new,
@@ -39,6 +41,7 @@ enum class OpKind : uint8_t {
   remove,
   compare_and_write,
   compare_and_remove,
+  write_many,
   copy,
   replace,
   rename,
@@ -56,7 +59,7 @@ inline bool is_mutation(OpKind kind) { return kind >= OpKind::write; }
 struct Operation {
   OpKind kind = OpKind::read;
   size_t path = 0;      // of the oracle
-  size_t other = 0;     // target of copy, replace, rename
+  size_t other = 0;     // target of copy, replace, rename; a batch's second path
   uint64_t number = 0;  // tells contents apart
   uint32_t mount = 0;
   bool bypass_cache = false;
