@@ -29,10 +29,10 @@ auto unlocked(const Call& call) {
 
 using ClientClass = py::class_<BoundClient, std::shared_ptr<BoundClient>>;
 
-void bind_files(ClientClass& type);   // read, write, ls, grep, ...
+void bind_files(ClientClass& type);    // read, write, ls, grep, ...
 void bind_batches(ClientClass& type);  // read_many, stat_many, list_with_abstracts, write_context
-void bind_mounts(ClientClass& type);  // mount, health, get_stats, metrics, git, ...
-void bind_locks(ClientClass& type);   // pathlock_*
+void bind_mounts(ClientClass& type);   // mount, health, get_stats, metrics, git, ...
+void bind_locks(ClientClass& type);    // pathlock_*
 std::shared_ptr<AsyncLocks> make_async_locks();
 // Ends the threads of all clients; before the interpreter goes.
 void stop_async_locks();

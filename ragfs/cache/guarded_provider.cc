@@ -259,19 +259,17 @@ std::vector<Answer> GuardedProvider::in_batches(std::span<const Item> items, Dea
 }
 
 std::vector<GetResult> GuardedProvider::get_many(std::span<const CacheKey> keys, Deadline deadline) {
-  return in_batches<GetResult>(keys, deadline,
-                               [&](auto batch, Deadline until) {
-                                 const LatencyTimer timer(timed(gets_));
-                                 return provider_->get_many(batch, until);
-                               });
+  return in_batches<GetResult>(keys, deadline, [&](auto batch, Deadline until) {
+    const LatencyTimer timer(timed(gets_));
+    return provider_->get_many(batch, until);
+  });
 }
 
 std::vector<Result<void>> GuardedProvider::put_many(std::span<const PutItem> items, Deadline deadline) {
-  return in_batches<Result<void>>(items, deadline,
-                                  [&](auto batch, Deadline until) {
-                                    const LatencyTimer timer(timed(puts_));
-                                    return provider_->put_many(batch, until);
-                                  });
+  return in_batches<Result<void>>(items, deadline, [&](auto batch, Deadline until) {
+    const LatencyTimer timer(timed(puts_));
+    return provider_->put_many(batch, until);
+  });
 }
 
 Result<void> GuardedProvider::put_atomic(std::span<const PutItem> items, Deadline deadline) {
@@ -288,11 +286,10 @@ Result<void> GuardedProvider::put_atomic(std::span<const PutItem> items, Deadlin
 }
 
 std::vector<Result<void>> GuardedProvider::erase_many(std::span<const CacheKey> keys, Deadline deadline) {
-  return in_batches<Result<void>>(keys, deadline,
-                                  [&](auto batch, Deadline until) {
-                                    const LatencyTimer timer(timed(erases_));
-                                    return provider_->erase_many(batch, until);
-                                  });
+  return in_batches<Result<void>>(keys, deadline, [&](auto batch, Deadline until) {
+    const LatencyTimer timer(timed(erases_));
+    return provider_->erase_many(batch, until);
+  });
 }
 
 Result<uint64_t> GuardedProvider::erase_if(const std::function<bool(std::string_view, std::string_view)>& covered) {

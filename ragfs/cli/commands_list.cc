@@ -146,7 +146,8 @@ ExitCode run_stat(Session& session, const StatOptions& options) {
       } else {
         console.out(fmt::format("{}\n  kind   {}\n  size   {} ({})\n  mode   {:04o} ({})\n  mtime  {}\n",
                                 console.name(paths[i].text()), kind_text(info->kind), info->size,
-                                human_bytes(info->size), info->mode & 07777, mode_text(*info), rfc3339(info->mtime_ns)));
+                                human_bytes(info->size), info->mode & 07777, mode_text(*info),
+                                rfc3339(info->mtime_ns)));
       }
     }
     return code;

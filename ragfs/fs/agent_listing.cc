@@ -47,7 +47,8 @@ class Collector {
     for (size_t i = 0; i < level.size(); ++i) {
       if (level[i].info.is_dir()) directories.push_back(i);
     }
-    for (size_t from = 0; from < directories.size() && (is_root || next.size() < options_.node_limit); from += kAtOnce) {
+    for (size_t from = 0; from < directories.size() && (is_root || next.size() < options_.node_limit);
+         from += kAtOnce) {
       const size_t count = std::min(kAtOnce, directories.size() - from);
       std::vector<PathView> paths;
       for (size_t i = 0; i < count; ++i) paths.push_back(level[directories[from + i]].path);

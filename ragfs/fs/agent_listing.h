@@ -21,10 +21,11 @@ inline constexpr std::string_view kOverviewName = ".overview.md";
 struct AgentListingOptions {
   static constexpr uint64_t kMostLevels = 64;
 
-  uint64_t levels = 1;                  // below the directory: 1 = its own entries; at most kMostLevels are gone into
-  uint64_t node_limit = 10'000;         // most entries, the first in order
-  uint64_t abstract_bytes = 64 * 1024;  // most of each abstract that is given, cut before a character that would not fit
-  bool show_hidden = false;             // hidden files too; hidden directories are always shown, as in tree()
+  uint64_t levels = 1;           // below the directory: 1 = its own entries; at most kMostLevels are gone into
+  uint64_t node_limit = 10'000;  // most entries, the first in order
+  uint64_t abstract_bytes =
+      64 * 1024;             // most of each abstract that is given, cut before a character that would not fit
+  bool show_hidden = false;  // hidden files too; hidden directories are always shown, as in tree()
 };
 
 struct AgentEntry {

@@ -132,8 +132,8 @@ std::vector<Result<FileInfo>> AgfsView::stat_many(const Context& ctx, std::span<
     if (mount_root) infos[i]->name = paths[i].name();
     if (infos[i]) continue;
     const ErrorCode code = infos[i].error().code;
-    const bool may_be_virtual = code == ErrorCode::mount_point_not_found ||
-                                (code == ErrorCode::not_found && below(paths[i]).any);
+    const bool may_be_virtual =
+        code == ErrorCode::mount_point_not_found || (code == ErrorCode::not_found && below(paths[i]).any);
     if (may_be_virtual) infos[i] = stat(ctx, paths[i]);
   }
   return infos;

@@ -340,15 +340,13 @@ PathView& path_itself(PathView& path) { return path; }
 }  // namespace
 
 std::vector<Result<Bytes>> MountTable::read_many(const Context& ctx, std::span<const PathView> paths) {
-  return on_mounts<Result<Bytes>>(paths, path_itself, [&](FileSystem& fs, auto some) {
-    return fs.read_many(ctx, some);
-  });
+  return on_mounts<Result<Bytes>>(paths, path_itself,
+                                  [&](FileSystem& fs, auto some) { return fs.read_many(ctx, some); });
 }
 
 std::vector<Result<FileInfo>> MountTable::stat_many(const Context& ctx, std::span<const PathView> paths) {
-  return on_mounts<Result<FileInfo>>(paths, path_itself, [&](FileSystem& fs, auto some) {
-    return fs.stat_many(ctx, some);
-  });
+  return on_mounts<Result<FileInfo>>(paths, path_itself,
+                                     [&](FileSystem& fs, auto some) { return fs.stat_many(ctx, some); });
 }
 
 std::vector<Result<std::vector<FileInfo>>> MountTable::read_dir_many(const Context& ctx,

@@ -91,8 +91,8 @@ class MountTable final : public FileSystem {
   // Calls `operation(file system, path within it)` on the mount of `path`.
   template <typename Operation>
   auto on_mount(PathView path, const Operation& operation) const;
-  // One call of `ask(file system, items within it)` for each mount that has some of `items`; the answers in their order.
-  // `path_of` gives an item's path to read and to change.
+  // One call of `ask(file system, items within it)` for each mount that has some of `items`; the answers in their
+  // order. `path_of` gives an item's path to read and to change.
   template <typename Answer, typename Item, typename PathOf, typename Ask>
   std::vector<Answer> on_mounts(std::span<const Item> items, const PathOf& path_of, const Ask& ask) const;
   // The same for two paths of one mount; `verb` words the refusal.

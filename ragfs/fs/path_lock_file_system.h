@@ -1,11 +1,11 @@
 // PathLockFileSystem: takes the user-visible path lock around every mutation, and forwards everything else.
 //
-// create, write, truncate, touch, remove, copy (target), compare_and_*: exact; write_many: all its paths, at once. remove_all: subtree. rename: a directory
-// takes its subtree and the exact target, a file both exact; replace both exact. mkdir, chmod, ensure_parent_dirs and
-// reads take none. A call with disable_auto_pathlock takes none; a call with a lease must be covered by it. Lock files
-// themselves and the configured prefixes (queues, server info) are left alone.
-// Not for: coherence of the cache (its mutation lock is taken below, always).
-// Thread-safety: all methods may be called from any thread.
+// create, write, truncate, touch, remove, copy (target), compare_and_*: exact; write_many: all its paths, at once.
+// remove_all: subtree. rename: a directory takes its subtree and the exact target, a file both exact; replace both
+// exact. mkdir, chmod, ensure_parent_dirs and reads take none. A call with disable_auto_pathlock takes none; a call
+// with a lease must be covered by it. Lock files themselves and the configured prefixes (queues, server info) are left
+// alone. Not for: coherence of the cache (its mutation lock is taken below, always). Thread-safety: all methods may be
+// called from any thread.
 #pragma once
 
 #include <memory>

@@ -1,9 +1,8 @@
 // StatsFileSystem: counts and times the calls to the file system behind it, and changes nothing.
 //
 // One stands around the whole tree and one around each mount. Of one sampled call both record a latency with one pair
-// of clock reads: the outer's start and the inner's end (Context::sampled_start_ns). A call for many paths counts as one
-// operation a path, untimed. Not for: deciding anything.
-// Thread-safety: all methods may be called from any thread.
+// of clock reads: the outer's start and the inner's end (Context::sampled_start_ns). A call for many paths counts as
+// one operation a path, untimed. Not for: deciding anything. Thread-safety: all methods may be called from any thread.
 #pragma once
 
 #include <memory>

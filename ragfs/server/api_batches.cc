@@ -12,8 +12,8 @@ namespace ragfs::server {
 namespace {
 
 constexpr size_t kMostPaths = 1'000;
-constexpr uint64_t kMostFileBytes = 1 << 20;   // larger ones are asked for alone, and sent in parts
-constexpr uint64_t kMostBytes = 16ULL << 20;   // of all files of one answer
+constexpr uint64_t kMostFileBytes = 1 << 20;  // larger ones are asked for alone, and sent in parts
+constexpr uint64_t kMostBytes = 16ULL << 20;  // of all files of one answer
 constexpr int64_t kMostEntries = 100'000;
 
 // The field "paths": 1 to kMostPaths texts. Errors: invalid_argument; those of checked_path().

@@ -95,7 +95,8 @@ TEST_F(AgentListingThroughTheCache, DeeperLevelsTakeOneBatchOfListingsEach) {
   ASSERT_TRUE(warm);
   EXPECT_EQ(warm->size(), cold->size());
   EXPECT_EQ(provider->calls(Op::get), 1U) << "of the directory itself";
-  EXPECT_EQ(provider->calls(Op::get_many), 3U) << "listings of two levels, and the abstracts (50 of them are not there)";
+  EXPECT_EQ(provider->calls(Op::get_many), 3U)
+      << "listings of two levels, and the abstracts (50 of them are not there)";
 }
 
 TEST_F(AgentListingThroughTheCache, AnAbstractThatIsWrittenShowsAtOnce) {

@@ -106,8 +106,7 @@ TEST_F(WriteContext, ASecondPutThatFailsLeavesNothingStale) {
       SCOPED_TRACE(std::string(kind_name(code)) + " action " + std::to_string(static_cast<int>(action)));
       SetUp();
       without_atomic_put();
-      const auto rule =
-          provider->add_rule({.op = Op::put, .action = action, .code = code, .skip = 1, .times = 1});
+      const auto rule = provider->add_rule({.op = Op::put, .action = action, .code = code, .skip = 1, .times = 1});
       expect_all_written(write_all());
       EXPECT_EQ(provider->fired(rule), 1U);
       expect_as_backend("after");

@@ -48,14 +48,14 @@ struct Weight {
 };
 
 constexpr std::array<Weight, 11> kReads{{{OpKind::read, 450},
-                                        {OpKind::read_range, 40},
-                                        {OpKind::read_file, 60},
-                                        {OpKind::stat, 160},
-                                        {OpKind::exists, 80},
-                                        {OpKind::list, 160},
-                                        {OpKind::tree, 24},
-                                        {OpKind::glob, 20},
-                                        {OpKind::grep, 6},
+                                         {OpKind::read_range, 40},
+                                         {OpKind::read_file, 60},
+                                         {OpKind::stat, 160},
+                                         {OpKind::exists, 80},
+                                         {OpKind::list, 160},
+                                         {OpKind::tree, 24},
+                                         {OpKind::glob, 20},
+                                         {OpKind::grep, 6},
                                          {OpKind::read_many, 60},
                                          {OpKind::stat_many, 40}}};
 
