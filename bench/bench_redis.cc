@@ -20,6 +20,9 @@
 #include <thread>
 
 #include "bench/support.h"
+#include "ragfs/backends/mem/mem_file_system.h"
+#include "ragfs/cache/cached_file_system.h"
+#include "ragfs/providers/embedded/embedded_provider.h"
 #include "ragfs/providers/redis/redis_provider.h"
 
 namespace ragfs::bench {
@@ -177,6 +180,52 @@ double get_many_us(redis::RedisProvider& provider, int count, int rounds) {
   return median(samples);
 }
 
+// Cached files in front of a memfs: over Redis with a near tier, or over the embedded provider.
+struct CachedFiles {
+  CachedFiles(std::shared_ptr<CacheProvider> provider, std::shared_ptr<CacheProvider> near) {
+    const auto backend = std::shared_ptr<FileSystem>(MemFileSystem::open({}).value());
+    DomainStart start;
+    start.near = std::move(near);
+    domain = std::make_shared<CoherenceDomain>(CoherenceConfig{}, std::move(provider), Clock::system(), start);
+    files = std::make_shared<CachedFileSystem>(backend, domain, CachedMountConfig{});
+    const std::string value(kValueBytes, 'v');
+    for (int i = 0; i < kKeys; ++i) {
+      paths.push_back(*Path::parse(fmt::format("/f{}", i)));
+      if (!files->write(Context(), paths.back(), value, 0, WriteFlag::create)) give_up("a file cannot be written");
+    }
+    (void)hit_ns(kKeys);  // all of them are in memory now
+  }
+  // Mean nanoseconds of a read.
+  double hit_ns(int reads) const {
+    const Context ctx;
+    const int64_t start_ns = now_ns();
+    for (int i = 0; i < reads; ++i) {
+      const auto got = files->read(ctx, paths[static_cast<size_t>(i % kKeys)], 0, 0);
+      if (!got) give_up("a file cannot be read");
+      keep(got->data()[0]);
+    }
+    return static_cast<double>(now_ns() - start_ns) / reads;
+  }
+  std::vector<Path> paths;
+  std::shared_ptr<CoherenceDomain> domain;
+  std::shared_ptr<CachedFileSystem> files;
+};
+
+// A hit in the near tier beside one in the embedded provider, both by a read of a cached file.
+void measure_near(Report& report, const std::shared_ptr<CacheProvider>& redis, int passes, int reads) {
+  constexpr uint64_t kNearBytes = uint64_t{64} << 20;
+  const auto memory = [] {
+    return std::shared_ptr<CacheProvider>(EmbeddedProvider::create({.dram_bytes = kNearBytes}).value());
+  };
+  const CachedFiles over_redis(redis, memory());
+  const CachedFiles embedded(memory(), nullptr);
+  const auto sides =
+      alternate(passes, {[&] { return embedded.hit_ns(reads); }, [&] { return over_redis.hit_ns(reads); }});
+  report.add("embedded_hit_ns", median(sides[0]));
+  report.add("near_hit_ns", median(sides[1]));
+  report.add("near_ratio", median_ratio(sides[0], sides[1]));
+}
+
 // Requests a second of redis-benchmark: one connection, and fifty; 0 where it does not run.
 double redis_benchmark_per_s(const Server& server, int clients, int requests) {
   const std::string command =
@@ -229,6 +278,7 @@ int run(int argc, char** argv) {
   report.add("get_many_64_us", get_many_us(*tcp, 64, options.quick ? 100 : 500));
   report.add("get_many_1000_us", get_many_us(*tcp, 1'000, options.quick ? 30 : 100));
   report.add("connections", static_cast<double>(tcp->stats().read(redis::Event::connects)));
+  measure_near(report, tcp, passes, options.quick ? 300'000 : 2'000'000);
   redisFree(bare);
   redisFree(bare_unix);
   report.print();

@@ -30,16 +30,21 @@ sockaddr_in loopback(uint16_t port) {
   return address;
 }
 
-}  // namespace
-
-FaultProxy::FaultProxy(uint16_t server_port)
-    : server_port_(server_port), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+// A socket that listens on a loopback port of the system's choice, which is put into *port.
+int listen_on(int backlog, uint16_t& port) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = loopback(0);
   socklen_t size = sizeof address;
-  (void)::bind(listener_, reinterpret_cast<sockaddr*>(&address), size);
-  (void)::listen(listener_, 256);
-  (void)::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
-  port_ = ntohs(address.sin_port);
+  (void)::bind(listener, reinterpret_cast<sockaddr*>(&address), size);
+  (void)::listen(listener, backlog);
+  (void)::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
+  port = ntohs(address.sin_port);
+  return listener;
+}
+
+}  // namespace
+
+FaultProxy::FaultProxy(uint16_t server_port) : server_port_(server_port), listener_(listen_on(256, port_)) {
   server_ = std::thread([this] { serve(); });
 }
 
@@ -101,7 +106,7 @@ void FaultProxy::relay(int client) {
   bool open = wanted && ::connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   std::string held;
   std::string buffer(64 << 10, '\0');
-  while (open && !stop_) {
+  while (open && !stop_ && fault_ != Fault::refuse) {
     pollfd ends[2] = {{client, POLLIN, 0}, {server, POLLIN, 0}};
     if (::poll(ends, 2, kTickMs) <= 0) continue;
     for (int i = 0; i < 2 && open; ++i) {
@@ -117,6 +122,41 @@ void FaultProxy::relay(int client) {
   }
   ::close(client);
   ::close(server);
+}
+
+BlackHole::BlackHole() : listener_(listen_on(0, port_)) {
+  const sockaddr_in address = loopback(port_);
+  for (int i = 0; i < kFillers; ++i) {
+    fillers_.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    (void)::connect(fillers_.back(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  }
+}
+
+BlackHole::~BlackHole() {
+  for (const int fd : fillers_) ::close(fd);
+  ::close(listener_);
+}
+
+ParrotServer::ParrotServer(std::string answer) : answer_(std::move(answer)), listener_(listen_on(16, port_)) {
+  server_ = std::thread([this] { serve(); });
+}
+
+ParrotServer::~ParrotServer() {
+  stop_ = true;
+  server_.join();
+  ::close(listener_);
+}
+
+void ParrotServer::serve() {
+  while (!stop_) {
+    pollfd at{listener_, POLLIN, 0};
+    if (::poll(&at, 1, kTickMs) <= 0) continue;
+    const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (client < 0) continue;
+    char asked[4096];
+    if (::recv(client, asked, sizeof asked, 0) > 0) (void)send_all(client, answer_);
+    ::close(client);
+  }
 }
 
 }  // namespace ragfs::redis_test

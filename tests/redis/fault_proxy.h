@@ -25,7 +25,7 @@ class FaultProxy {
     cut,      // one piece in `one_in` ends the connection, half of it sent
     reorder,  // one piece in `one_in` is held back until after the next
     silence,  // accepts, and never answers
-    refuse,   // closes at once
+    refuse,   // closes at once, what is open too
   };
   explicit FaultProxy(uint16_t server_port);
   ~FaultProxy();
@@ -46,8 +46,8 @@ class FaultProxy {
   bool pass(int client, std::string piece, std::string& held);
 
   const uint16_t server_port_;
-  int listener_;
   uint16_t port_ = 0;
+  int listener_;
   std::atomic<Fault> fault_{Fault::none};
   std::atomic<int> one_in_{1};
   std::atomic<int> delay_ms_{0};
@@ -56,6 +56,40 @@ class FaultProxy {
   std::atomic<bool> stop_{false};
   Mutex mutex_;
   std::vector<std::thread> relays_ RAGFS_GUARDED_BY(mutex_);
+  std::thread server_;
+};
+
+// A loopback port that takes no connection and refuses none: its queue is full, so the system drops what comes.
+class BlackHole {
+ public:
+  BlackHole();
+  ~BlackHole();
+  BlackHole(const BlackHole&) = delete;
+  BlackHole& operator=(const BlackHole&) = delete;
+  uint16_t port() const { return port_; }
+
+ private:
+  static constexpr int kFillers = 3;
+  uint16_t port_ = 0;
+  int listener_;
+  std::vector<int> fillers_;
+};
+
+// A loopback port where whoever connects is told the same bytes, whatever is asked.
+class ParrotServer {
+ public:
+  explicit ParrotServer(std::string answer);
+  ~ParrotServer();
+  ParrotServer(const ParrotServer&) = delete;
+  ParrotServer& operator=(const ParrotServer&) = delete;
+  uint16_t port() const { return port_; }
+
+ private:
+  void serve();
+  const std::string answer_;
+  uint16_t port_ = 0;
+  int listener_;
+  std::atomic<bool> stop_{false};
   std::thread server_;
 };
 

@@ -64,8 +64,10 @@ Result<std::vector<RespValue>> ask(ClientContext& context, Connection& connectio
   return std::move(exchange.answers);
 }
 
-Result<std::shared_ptr<Connection>> open_connection(ClientContext& context, const Endpoint& endpoint,
-                                                    const ConnectOptions& options, Deadline deadline) {
+namespace {
+
+Result<std::shared_ptr<Connection>> connect_and_log_in(ClientContext& context, const Endpoint& endpoint,
+                                                       const ConnectOptions& options, Deadline deadline) {
   auto transport = Transport::connect(endpoint, context.tls, deadline);
   if (!transport) return std::unexpected(transport.error());
   auto connection = std::make_shared<Connection>(std::move(*transport));
@@ -93,6 +95,16 @@ Result<std::shared_ptr<Connection>> open_connection(ClientContext& context, cons
   connection->verified_ns.store(now_ns);
   connection->used_ns.store(now_ns);
   return connection;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Connection>> open_connection(ClientContext& context, const Endpoint& endpoint,
+                                                    const ConnectOptions& options, Deadline deadline) {
+  auto opened = connect_and_log_in(context, endpoint, options, deadline);
+  if (opened || opened.error().code != ErrorCode::invalid_data) return opened;
+  // Not one bad answer of an engine that works: there is no engine.
+  return fail(ErrorCode::unavailable, opened.error().message + " (is a Redis server there?)");
 }
 
 }  // namespace ragfs::redis

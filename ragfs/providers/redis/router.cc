@@ -102,7 +102,7 @@ Result<std::vector<Endpoint>> SingleRouter::locate_primary(Deadline deadline) {
   append_command(commands, {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", config.master_name});
   auto answer = ask_sentinels(commands, deadline);
   if (!answer) return std::unexpected(answer.error());
-  if (answer->items.size() < 2) return fail(ErrorCode::invalid_data, "a Sentinel's answer names no address");
+  if (answer->items.size() < 2) return fail(ErrorCode::unavailable, "a Sentinel's answer names no address");
   return std::vector<Endpoint>{Endpoint{.host = answer->items[0].text.str(),
                                         .port = port_in(answer->items[1].text.view()),
                                         .tls = config.endpoints.front().tls}};
