@@ -240,6 +240,17 @@ double redis_benchmark_per_s(const Server& server, int clients, int requests) {
   return comma == nullptr ? 0 : std::atof(comma + 2);  // "GET","12345.67",...
 }
 
+// A hit through the Python modules with Redis, the original's and ours; what this machine lacks is left out.
+void measure_modules(Report& report, const Server& server, int rounds) {
+  const std::string command = fmt::format("python3 bench/redis_modules.py {} {}", server.port(), rounds);
+  FILE* pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return;
+  char name[64] = {};
+  double value_us = 0;
+  while (std::fscanf(pipe, "%63s %lf", name, &value_us) == 2) report.add(name, value_us);
+  ::pclose(pipe);
+}
+
 int run(int argc, char** argv) {
   const Options options = start(argc, argv);
   const Server server;
@@ -279,6 +290,7 @@ int run(int argc, char** argv) {
   report.add("get_many_1000_us", get_many_us(*tcp, 1'000, options.quick ? 30 : 100));
   report.add("connections", static_cast<double>(tcp->stats().read(redis::Event::connects)));
   measure_near(report, tcp, passes, options.quick ? 300'000 : 2'000'000);
+  measure_modules(report, server, options.quick ? 1 : 5);
   redisFree(bare);
   redisFree(bare_unix);
   report.print();

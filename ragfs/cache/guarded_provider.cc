@@ -95,6 +95,7 @@ void GuardedProvider::attach(const std::string& incarnation) {
   MutexLock lock(mutex_);
   incarnation_ = incarnation;
   failures_ = 0;
+  note_closed_locked();
   BreakerState detached = BreakerState::detached;
   state_.compare_exchange_strong(detached, BreakerState::closed);
 }
@@ -137,12 +138,20 @@ bool GuardedProvider::probe_if_due() {
   }
   failures_ = 0;
   pause_ms_ = 0;
+  note_closed_locked();
   change_state(BreakerState::closed);
   return state_.load() == BreakerState::closed;
 }
 
+void GuardedProvider::note_closed_locked() {
+  if (open_since_ns_ != 0) open_ns_ += Clock::system().monotonic_ns() - open_since_ns_;
+  open_since_ns_ = 0;
+}
+
 void GuardedProvider::open_breaker_locked() {
-  probe_at_ns_ = Clock::system().monotonic_ns() + with_jitter_ns(pause_ms_);
+  const int64_t now_ns = Clock::system().monotonic_ns();
+  if (open_since_ns_ == 0) open_since_ns_ = now_ns;
+  probe_at_ns_ = now_ns + with_jitter_ns(pause_ms_);
   change_state(BreakerState::open);
 }
 
@@ -309,6 +318,11 @@ GuardCounts GuardedProvider::counts() const {
   counts.shed = shed_.load();
   counts.opened = opened_.load();
   counts.probes = probes_.load();
+  {
+    MutexLock lock(mutex_);
+    const int64_t lasting_ns = open_since_ns_ == 0 ? 0 : Clock::system().monotonic_ns() - open_since_ns_;
+    counts.open_ns = static_cast<uint64_t>(open_ns_ + lasting_ns);
+  }
   for (size_t i = 0; i < kErrorCodeCount; ++i) counts.errors[i] = errors_[i].load();
   return counts;
 }

@@ -52,6 +52,7 @@ struct GuardCounts {
   uint64_t shed = 0;    // answered by the open breaker
   uint64_t opened = 0;  // closed -> open
   uint64_t probes = 0;
+  uint64_t open_ns = 0;                            // time with the breaker not closed, so far
   std::array<uint64_t, kErrorCodeCount> errors{};  // by kind
 };
 
@@ -115,6 +116,7 @@ class GuardedProvider {
   void count_error(const Error& error);
   void count_failure();
   void open_breaker_locked() RAGFS_REQUIRES(mutex_);
+  void note_closed_locked() RAGFS_REQUIRES(mutex_);
   // Unless it was detached meanwhile.
   void change_state(BreakerState to);
   void look_at_incarnation();
@@ -140,7 +142,7 @@ class GuardedProvider {
 
   std::function<void()> incarnation_changed_;
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar place_free_;
   std::string incarnation_ RAGFS_GUARDED_BY(mutex_);
   uint32_t inside_ RAGFS_GUARDED_BY(mutex_) = 0;
@@ -149,6 +151,8 @@ class GuardedProvider {
   uint64_t worked_at_window_ RAGFS_GUARDED_BY(mutex_) = 0;
   int64_t probe_at_ns_ RAGFS_GUARDED_BY(mutex_) = 0;
   int64_t pause_ms_ RAGFS_GUARDED_BY(mutex_) = 0;
+  int64_t open_since_ns_ RAGFS_GUARDED_BY(mutex_) = 0;  // 0 = the breaker is closed
+  int64_t open_ns_ RAGFS_GUARDED_BY(mutex_) = 0;        // before open_since_ns_
 };
 
 }  // namespace ragfs

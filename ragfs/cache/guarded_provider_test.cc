@@ -121,6 +121,21 @@ TEST_F(GuardedProviderTest, ProbesOnceWhenTheTimeHasComeAndCloses) {
   EXPECT_TRUE(put());
 }
 
+TEST_F(GuardedProviderTest, TellsHowLongItWasOpen) {
+  make({.failures_to_open = 1, .first_pause_ms = 20, .max_pause_ms = 20});
+  EXPECT_EQ(guard->counts().open_ns, 0U);
+  engine->works = false;
+  (void)get();
+  const Deadline until = Deadline::in_ms(10'000);
+  engine->works = true;
+  while (!get() && !until.expired()) {
+  }
+  const uint64_t open_ns = guard->counts().open_ns;
+  EXPECT_GE(open_ns, 15'000'000U) << "the pause before the first probe";
+  EXPECT_TRUE(get());
+  EXPECT_EQ(guard->counts().open_ns, open_ns) << "it is closed";
+}
+
 // Doubling with jitter: probes of an engine that stays dead become rare, and never rarer than the bound.
 TEST_F(GuardedProviderTest, PausesGrowUpToTheirBound) {
   make({.failures_to_open = 1, .first_pause_ms = 1, .max_pause_ms = 8});

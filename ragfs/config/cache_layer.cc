@@ -169,6 +169,7 @@ void report_provider_calls(CoherenceDomain& domain, CacheReport& report) {
   count("provider_bypassed", calls.shed);
   count("breaker_opened", calls.opened);
   count("breaker_probe", calls.probes);
+  count("bypass_ms", calls.open_ns / 1'000'000);
   report.inflight_active = domain.file_flights().active() + domain.listing_flights().active();
   report.retry_pending = domain.settler().pending();
   const GuardLatencies latencies = domain.provider().latencies();

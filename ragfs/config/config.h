@@ -79,6 +79,7 @@ struct RedisSection {
   uint64_t max_batch_bytes = 4ULL << 20;
   bool read_from_replica = false;
   int64_t wait_replicas = 0;
+  bool wait_aof = false;
   int64_t wait_timeout_ms = 10;
   std::string tls_ca_file;  // "" = the system's authorities
   std::string tls_cert_file;

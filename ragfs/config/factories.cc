@@ -122,6 +122,7 @@ Result<redis::RedisConfig> redis_config(const CacheConfig& cache) {
   out.max_batch_bytes = static_cast<int64_t>(section.max_batch_bytes);
   out.read_from_replica = section.read_from_replica;
   out.wait_replicas = section.wait_replicas;
+  out.wait_aof = section.wait_aof;
   out.wait_timeout_ms = section.wait_timeout_ms;
   out.tls = {section.tls_ca_file, section.tls_cert_file, section.tls_key_file, section.tls_server_name,
              section.tls_insecure_skip_verify};

@@ -160,8 +160,7 @@ const Section& redis_fields() {
           field("db", &RedisSection::db).says("Database number; 0 in a cluster.").between(0, 1023),
           field("key_prefix", &RedisSection::key_prefix).says("Before every key, with a colon between."),
           field("hash_tag", &RedisSection::hash_tag)
-              .says(
-                  "cluster: keeps all keys in the one slot of this text, which atomic puts need; empty spreads them."),
+              .says("cluster: all keys in the one slot of this text, which atomic puts need; empty spreads them."),
           field("pool_size", &RedisSection::pool_size)
               .says("Most connections to one server. They are opened as they are needed, and shared.")
               .between(1, 1024),
@@ -184,6 +183,9 @@ const Section& redis_fields() {
           field("wait_replicas", &RedisSection::wait_replicas)
               .says("A write is confirmed when so many replicas have it (WAIT); 0: none.")
               .between(0, 100),
+          field("wait_aof", &RedisSection::wait_aof)
+              .says("A write is confirmed when it is in the append-only file of the primary, and of wait_replicas "
+                    "replicas (WAITAOF; Valkey, or Redis since 7.2)."),
           field("wait_timeout_ms", &RedisSection::wait_timeout_ms)
               .says("Longest wait for them.")
               .in("ms")

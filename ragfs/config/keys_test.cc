@@ -97,6 +97,7 @@ const std::vector<Row>& rows() {
       {redis + "max_batch_bytes", "64KiB", "65536", "1", "a size from 1024", ""},
       {redis + "read_from_replica", "false", "false", "1", "true or false", ""},
       {redis + "wait_replicas", "1", "1", "-1", "an integer from 0 to 100", ""},
+      {redis + "wait_aof", "true", "true", "1", "true or false", ""},
       {redis + "wait_timeout_ms", "5", "5", "0", "an integer from 1 to 60000", ""},
       {redis + "tls_ca_file", "/ca", "\"/ca\"", "[]", "a list is not allowed", ""},
       {redis + "tls_cert_file", "/c", "\"/c\"", "[]", "a list is not allowed", "tls_key_file: /k"},

@@ -1,5 +1,5 @@
 // The redis provider over real servers, by the contract of all providers: one server over TCP, a Unix socket and TLS;
-// behind Sentinels; a cluster, with and without TLS.
+// Valkey; behind Sentinels; a cluster, with and without TLS.
 #include <chrono>
 #include <thread>
 
@@ -39,12 +39,13 @@ void cause(RedisServer& server, EngineFault fault) {
   if (fault == EngineFault::hangs) server.pause();
 }
 
-ProviderCase single(std::string name, bool tls, bool unix_socket) {
+ProviderCase single(std::string name, bool tls, bool unix_socket, bool valkey = false) {
   return {.name = std::move(name),
           .make =
-              [tls, unix_socket] {
+              [tls, unix_socket, valkey] {
                 RedisServer::Options options;
                 options.tls = tls;
+                if (valkey) options.program = redis_test::valkey_server();
                 const auto server = std::make_shared<RedisServer>(options);
                 ProviderHarness harness =
                     harness_over(server, config_over({unix_socket ? server->unix_endpoint() : server->endpoint()},
@@ -92,6 +93,7 @@ ProviderCase cluster(std::string name, bool tls) {
 RAGFS_PROVIDER_CONTRACT(Redis, single("redis", false, false));
 RAGFS_PROVIDER_CONTRACT(RedisUnix, single("redis_unix", false, true));
 RAGFS_PROVIDER_CONTRACT(RedisTls, single("redis_tls", true, false));
+RAGFS_PROVIDER_CONTRACT(Valkey, single("valkey", false, false, true));
 RAGFS_PROVIDER_CONTRACT(RedisSentinel, behind_sentinels("redis_sentinel", false));
 RAGFS_PROVIDER_CONTRACT(RedisSentinelTls, behind_sentinels("redis_sentinel_tls", true));
 RAGFS_PROVIDER_CONTRACT(RedisCluster, cluster("redis_cluster", false));

@@ -2,7 +2,6 @@
 // opens, and a probe closes it when Redis answers again.
 #include <algorithm>
 #include <memory>
-#include <vector>
 
 #include "ragfs/cache/guarded_provider.h"
 #include "tests/redis/fault_proxy.h"
@@ -86,55 +85,6 @@ TEST_P(RedisBreakerProxy, OpensAndAProbeClosesIt) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RedisBreakerProxy, ::testing::Values(Fault::silence, Fault::refuse));
-
-// A server that knows no HELLO speaks the second version of the protocol.
-TEST(RedisProtocol, SpeaksToAServerWithoutTheThirdVersion) {
-  RedisServer::Options options;
-  options.arguments = {"--rename-command", "HELLO", ""};
-  const RedisServer server(options);
-  const auto provider = provider_for(config_for(server.endpoint()));
-  ASSERT_TRUE(put(*provider, 1));
-  EXPECT_EQ(shown(provider->get(key_of(1), soon())), value_of(1));
-  const std::vector<CacheKey> keys = {key_of(1), key_of(2)};
-  const auto got = provider->get_many(keys, soon());
-  EXPECT_EQ(shown(got[0]), value_of(1));
-  EXPECT_EQ(shown(got[1]), "(absent)");
-  EXPECT_NE(provider->incarnation(), "");
-}
-
-// One replica is asked for and there is none: the write is there, and is not called confirmed.
-TEST(RedisWait, AWriteThatTooFewReplicasHaveIsNotConfirmed) {
-  const RedisServer server;
-  RedisConfig config = config_for(server.endpoint());
-  config.wait_replicas = 1;
-  const auto provider = provider_for(config);
-  const auto alone = put(*provider, 1);
-  ASSERT_FALSE(alone);
-  EXPECT_TRUE(outcome_unknown(alone.error()));
-  EXPECT_NE(alone.error().message.find("0 of 1 replicas"), std::string::npos) << alone.error().message;
-}
-
-TEST(RedisMetrics, CountEachCommand) {
-  const RedisServer server;
-  const auto provider = provider_for(config_for(server.endpoint()));
-  ASSERT_TRUE(put(*provider, 1));
-  (void)provider->get(key_of(1), soon());
-  (void)provider->get(key_of(2), soon());
-  ASSERT_TRUE(provider->erase(key_of(1), soon()));
-  const std::vector<ProviderMetric> metrics = provider->metrics();
-  const auto value = [&](std::string_view name) {
-    const auto found = std::ranges::find_if(metrics, [&](const ProviderMetric& at) { return at.name == name; });
-    return found == metrics.end() ? -1 : found->value;
-  };
-  EXPECT_EQ(value("get_calls_total"), 2);
-  EXPECT_EQ(value("put_calls_total"), 1);
-  EXPECT_EQ(value("erase_calls_total"), 1);
-  EXPECT_EQ(value("get_timeouts_total"), 0);
-  EXPECT_GT(value("get_p50_us"), 0);
-  EXPECT_GE(value("server_evicted_keys"), 0);
-  EXPECT_GE(value("server_expired_keys"), 0);
-  EXPECT_EQ(value("connections"), 1);
-}
 
 }  // namespace
 }  // namespace ragfs::redis_test

@@ -96,10 +96,12 @@ TEST(CaseF05, SlotsMoveUnderLoadWithoutAnErrorAndWithoutAnotherIncarnation) {
   EXPECT_EQ(provider->incarnation(), before);
 }
 
-TEST(CaseF08, ForcedRedirectsWithOneConnectionAndTwoHundredThreadsEnd) {
+class CaseF08 : public ::testing::TestWithParam<int> {};
+
+TEST_P(CaseF08, ForcedRedirectsWithFewConnectionsAndTwoHundredThreadsEnd) {
   ClusterGroup group(false, 3);
   RedisConfig config = config_of(group);
-  config.pool_size = 1;
+  config.pool_size = GetParam();
   const auto provider = provider_for(config);
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(put(*provider, i));
   // The whole map is wrong at once: each slot of the keys moves before anybody asks again.
@@ -117,6 +119,71 @@ TEST(CaseF08, ForcedRedirectsWithOneConnectionAndTwoHundredThreadsEnd) {
     }
   }
   EXPECT_EQ(errors, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(PoolSizes, CaseF08, ::testing::Values(1, 2));
+
+// A key that is on the other side already, in a slot that is still here.
+TEST(RedisCluster, AsksTheOtherNodeWhileASlotMoves) {
+  ClusterGroup group(false, 3);
+  const auto provider = provider_for(config_of(group));
+  ASSERT_TRUE(put(*provider, 1));
+  const std::string before = provider->incarnation();
+  const int slot = slot_of(1);
+  const size_t from = group.owner(slot);
+  const size_t to = (from + 1) % 3;
+  group.begin_migration(slot, from, to);
+  const std::string port = std::to_string(group.node(to).port());
+  group.node(from).cli({"MIGRATE", "127.0.0.1", port, "t:" + std::string(key_of(1).text()), "0", "5000"});
+  EXPECT_EQ(shown(provider->get(key_of(1), soon())), value_of(1));
+  EXPECT_TRUE(put(*provider, 1));
+  EXPECT_TRUE(provider->erase(key_of(1), soon()));
+  const std::vector<CacheKey> keys = {key_of(1), key_of(2)};
+  for (const auto& absent : provider->get_many(keys, soon())) EXPECT_EQ(shown(absent), "(absent)");
+  EXPECT_GE(provider->stats().read(redis::ReplyError::ask), 4U);
+  EXPECT_EQ(provider->incarnation(), before);
+}
+
+// Of the keys of one transaction some are here and some are not yet: it fails within its bound, and goes through later.
+TEST(RedisCluster, ATransactionOverAMovingSlotFailsUntilItHasMoved) {
+  ClusterGroup group(false, 3);
+  RedisConfig config = config_of(group);
+  config.hash_tag = "one";
+  const auto provider = provider_for(config);
+  const std::vector<PutItem> items = {{key_of(1), {"", "one"}, {}}, {key_of(2), {"", "two"}, {}}};
+  ASSERT_TRUE(provider->put_atomic(items, soon()));
+  ASSERT_TRUE(provider->erase(key_of(2), soon()));
+  const int slot = redis::key_slot("{one}:");
+  const size_t from = group.owner(slot);
+  const size_t to = (from + 1) % 3;
+  group.begin_migration(slot, from, to);
+  const auto refused = provider->put_atomic(items, soon());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::unavailable) << refused.error().text();
+  EXPECT_GT(provider->stats().read(redis::ReplyError::try_again), 0U);
+  group.migrate(slot, from, to);
+  EXPECT_TRUE(provider->put_atomic(items, soon()));
+  EXPECT_EQ(shown(provider->get(key_of(2), soon())), "two");
+}
+
+// The first addresses are dead, and the one connection of a node is busy: the map comes over a connection of its own.
+TEST(RedisCluster, LearnsItsSlotsFromAnySeedThatLives) {
+  ClusterGroup group(false, 3);
+  RedisConfig config = config_of(group);
+  config.pool_size = 1;
+  const Endpoint alive = config.endpoints[2];
+  config.endpoints = {*Endpoint::parse("redis://127.0.0.1:" + std::to_string(free_port())),
+                      *Endpoint::parse("redis://no-such-host.invalid:6379"), alive};
+  const auto provider = provider_for(config);
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(put(*provider, i));
+  const uint64_t before = provider->stats().read(redis::Event::topology_refreshes);
+  const size_t from = group.owner(slot_of(1));
+  group.migrate(slot_of(1), from, (from + 1) % 3);
+  EXPECT_EQ(shown(provider->get(key_of(1), soon())), value_of(1));
+  EXPECT_TRUE(eventually([&] {
+    EXPECT_TRUE(provider->get(key_of(1), soon()));
+    return provider->stats().read(redis::Event::topology_refreshes) > before;
+  }));
 }
 
 TEST(RedisCluster, AFailoverIsAnotherIncarnationBeforeTheFirstAnswer) {

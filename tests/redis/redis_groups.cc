@@ -109,12 +109,16 @@ size_t ClusterGroup::owner(int slot, size_t asked) {
   return nodes_.size();
 }
 
-void ClusterGroup::migrate(int slot, size_t from, size_t to) {
+void ClusterGroup::begin_migration(int slot, size_t from, size_t to) {
   const std::string number = std::to_string(slot);
-  const std::string source = id_of(from);
+  nodes_[to]->cli({"CLUSTER", "SETSLOT", number, "IMPORTING", id_of(from)});
+  nodes_[from]->cli({"CLUSTER", "SETSLOT", number, "MIGRATING", id_of(to)});
+}
+
+void ClusterGroup::migrate(int slot, size_t from, size_t to) {
+  begin_migration(slot, from, to);
+  const std::string number = std::to_string(slot);
   const std::string target = id_of(to);
-  nodes_[to]->cli({"CLUSTER", "SETSLOT", number, "IMPORTING", source});
-  nodes_[from]->cli({"CLUSTER", "SETSLOT", number, "MIGRATING", target});
   for (;;) {
     std::istringstream keys(nodes_[from]->cli({"CLUSTER", "GETKEYSINSLOT", number, "100"}));
     std::vector<std::string> move = {"MIGRATE", "127.0.0.1", std::to_string(nodes_[to]->port()), "", "0",

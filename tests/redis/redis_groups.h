@@ -41,6 +41,8 @@ class ClusterGroup {
   size_t owner(int slot, size_t asked = 0);
   std::string id_of(size_t i) const;
   std::string ca_file() const { return nodes_[0]->dir() / "ca.crt"; }
+  // The slot is on its way, and no key of it yet.
+  void begin_migration(int slot, size_t from, size_t to);
   // Moves a slot with its keys, in the order that redis-cli does it.
   void migrate(int slot, size_t from, size_t to);
 

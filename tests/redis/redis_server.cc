@@ -110,6 +110,14 @@ int run_program(const std::vector<std::string>& arguments, std::string* out) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+std::string valkey_server() {
+  std::string out;
+  const int status = run_program({"python3", RAGFS_SOURCE_DIR "/scripts/testing/valkey.py"}, &out);
+  while (out.ends_with('\n')) out.pop_back();
+  if (status != 0) throw std::runtime_error("no valkey-server: " + out);
+  return out;
+}
+
 RedisServer::RedisServer(Options options)
     : options_(std::move(options)), port_(options_.port != 0 ? options_.port : free_port()) {
   if (options_.tls && options_.certificates_of.empty()) make_certificates(dir_.path());
@@ -127,8 +135,8 @@ std::string RedisServer::endpoint() const {
   return (options_.tls ? "rediss://127.0.0.1:" : "redis://127.0.0.1:") + std::to_string(port_);
 }
 
-void RedisServer::start() {
-  std::vector<std::string> arguments = {"redis-server"};
+void RedisServer::start_without_waiting() {
+  std::vector<std::string> arguments = {options_.program};
   if (options_.sentinel) {
     const std::string file = dir_ / "sentinel.conf";
     if (!std::filesystem::exists(file)) std::ofstream(file) << options_.sentinel_lines;
@@ -162,6 +170,10 @@ void RedisServer::start() {
   if (!options_.sentinel) arguments.insert(arguments.end(), {"--unixsocket", dir_ / "s", "--save", ""});
   arguments.insert(arguments.end(), options_.arguments.begin(), options_.arguments.end());
   pid_ = start_program(arguments, dir_ / "log");
+}
+
+void RedisServer::start() {
+  start_without_waiting();
   // With a password PING is refused, which is an answer too.
   const auto until = std::chrono::steady_clock::now() + kPatience;
   while (std::chrono::steady_clock::now() < until) {

@@ -34,10 +34,14 @@ void end_program(pid_t pid);
 // The exit status of a program that is run to its end; its output in *out.
 int run_program(const std::vector<std::string>& arguments, std::string* out = nullptr);
 
+// The path of a valkey-server; fetched when there is none. Throws what keeps it away.
+std::string valkey_server();
+
 class RedisServer {
  public:
   struct Options {
-    std::vector<std::string> arguments;  // more of redis-server
+    std::string program = "redis-server";
+    std::vector<std::string> arguments;  // more of it
     uint16_t port = 0;                   // 0 = a free one
     bool tls = false;                    // serves TLS on the port, with make_certificates() of `directory`
     std::string certificates_of;         // a directory that has them already
@@ -57,6 +61,7 @@ class RedisServer {
   pid_t pid() const { return pid_; }
 
   void start();  // the same port and directory
+  void start_without_waiting();
   void kill();   // SIGKILL
   void pause();  // SIGSTOP
   void resume();

@@ -53,6 +53,19 @@ TEST(CaseF13, AFailoverToAReplicaThatLacksOurErasesIsAnotherIncarnation) {
   provider->watch_incarnation({});
 }
 
+// An orderly failover: the old primary lives on as a replica.
+TEST(RedisSentinel, AnOldPrimaryThatLivesOnAsAReplicaIsLeft) {
+  SentinelGroup group;
+  const auto provider = provider_for(config_of(group));
+  ASSERT_TRUE(put(*provider, 1));
+  const std::string before = provider->incarnation();
+  ASSERT_EQ(group.sentinel(0).cli({"SENTINEL", "FAILOVER", SentinelGroup::kName}), "OK");
+  ASSERT_TRUE(group.primary().wait_for({"ROLE"}, "slave"));
+  EXPECT_TRUE(eventually([&] { return put(*provider, 2, Deadline::in_ms(500)).has_value(); }));
+  EXPECT_EQ(group.replica().cli({"EXISTS", "t:" + std::string(key_of(2).text())}), "1");
+  EXPECT_NE(provider->incarnation(), before);
+}
+
 TEST(CaseF04, AllServersAreRestartedWithAnotherPrimary) {
   SentinelGroup group;
   const auto provider = provider_for(config_of(group));

@@ -204,6 +204,26 @@ TEST(RedisIncarnation, AServerThatBecomesAReplicaIsLeft) {
   EXPECT_NE(provider->incarnation(), before);
 }
 
+// Two servers are named and change their roles: READONLY drops the connection, and the other is found.
+TEST(RedisStandalone, AServerThatRefusesWritesIsLeftForTheOtherOne) {
+  const RedisServer server;
+  const RedisServer other;
+  RedisConfig config = config_for(server.endpoint());
+  config.endpoints.push_back(*Endpoint::parse(other.endpoint()));
+  config.verify_interval_ms = 60'000;  // so that READONLY is what shows it
+  const auto provider = provider_for(config);
+  ASSERT_TRUE(put(*provider, 1));
+  const std::string before = provider->incarnation();
+  server.cli({"REPLICAOF", "127.0.0.1", std::to_string(other.port())});
+  const auto refused = put(*provider, 2);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("READONLY"), std::string::npos) << refused.error().message;
+  EXPECT_EQ(provider->stats().read(redis::ReplyError::read_only), 1U);
+  EXPECT_TRUE(put(*provider, 2));
+  EXPECT_EQ(other.cli({"EXISTS", "t:" + std::string(key_of(2).text())}), "1");
+  EXPECT_NE(provider->incarnation(), before);
+}
+
 TEST(CaseF16, ErrorsOfALogInSayWhatToDo) {
   RedisServer::Options options;
   options.arguments = {"--requirepass", "right"};
@@ -236,9 +256,11 @@ TEST(RedisAcl, AUserWithTheDocumentedRightsDoes) {
   EXPECT_EQ(provider->incarnation(), before);
 }
 
-TEST(RedisAcl, WhereInfoIsRefusedEveryReconnectCounts) {
+class RedisAclRefusals : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(RedisAclRefusals, WhereInfoOrRoleIsRefusedEveryReconnectCounts) {
   const RedisServer server;
-  server.cli({"ACL", "SETUSER", "cache", "on", ">pw", "~t:*", "+get", "+set", "+del", "+ping"});
+  server.cli({"ACL", "SETUSER", "cache", "on", ">pw", "~t:*", "+get", "+set", "+del", "+ping", GetParam()});
   RedisConfig config = config_for(server.endpoint());
   config.credentials = {"cache", "pw"};
   const auto provider = provider_for(config);
@@ -248,6 +270,8 @@ TEST(RedisAcl, WhereInfoIsRefusedEveryReconnectCounts) {
   EXPECT_TRUE(eventually([&] { return put(*provider, 1).has_value(); }));
   EXPECT_NE(provider->incarnation(), before);
 }
+
+INSTANTIATE_TEST_SUITE_P(Allowed, RedisAclRefusals, ::testing::Values("+ping", "+info", "+role"));
 
 TEST(RedisAcl, ARefusedKeyIsToldApart) {
   const RedisServer server;

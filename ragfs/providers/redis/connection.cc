@@ -89,7 +89,8 @@ Result<std::shared_ptr<Connection>> connect_and_log_in(ClientContext& context, c
         return std::unexpected(done.error());
       }
     }
-    context.stats.server_reports(connection->identity.evicted_keys, connection->identity.expired_keys);
+    const ServerIdentity& identity = connection->identity;
+    context.stats.server_reports(identity.run_id, identity.evicted_keys, identity.expired_keys);
   }
   const int64_t now_ns = Clock::system().monotonic_ns();
   connection->verified_ns.store(now_ns);

@@ -43,10 +43,12 @@ Result<std::vector<RespValue>> Executor::run(const KeyedCommands& keyed, Deadlin
   if (keyed.replica_may_answer) {
     if (const auto replica = router_.replica()) {
       auto answers = replica->run(keyed.commands, keyed.replies, deadline, true);
-      if (answers && first_error(*answers) == nullptr) {
+      const RespValue* refused = answers ? first_error(*answers) : nullptr;
+      if (answers && refused == nullptr) {
         context_.stats.add(Event::replica_reads);
         return answers;
       }
+      if (refused != nullptr) context_.stats.add(classify(refused->text.view()));
     }
   }
   auto pool = router_.owner(keyed.slot, deadline);

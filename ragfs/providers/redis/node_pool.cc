@@ -71,7 +71,7 @@ Result<void> NodePool::run_verifying(Connection& connection, Exchange& exchange)
   exchange.sent = longer.sent;
   if (!done) return done;
   const ServerIdentity now = identity_in(longer.answers);
-  context_.stats.server_reports(now.evicted_keys, now.expired_keys);
+  context_.stats.server_reports(now.run_id, now.evicted_keys, now.expired_keys);
   if (now.text() != connection.identity.text()) {
     drop_connections("the server is not the one it was");
     return fail(ErrorCode::unavailable, fmt::format("redis {}: its role changed", connection.pipeline.server()));

@@ -56,6 +56,7 @@ struct RedisConfig {
   int64_t max_batch_bytes = 4 << 20;  // of the commands of one pipeline
   bool read_from_replica = false;
   int64_t wait_replicas = 0;          // a write is confirmed when so many replicas have it (WAIT); 0 = none
+  bool wait_aof = false;              // ... and it is in the append-only file of the primary and of those (WAITAOF)
   int64_t wait_timeout_ms = 10;       // longest wait for them
   int64_t verify_interval_ms = 1000;  // how often a connection in use asks again who the server is
   TlsConfig tls;

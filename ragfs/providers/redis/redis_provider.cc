@@ -17,6 +17,7 @@ namespace ragfs::redis {
 namespace {
 
 constexpr size_t kTrailerBytes = 8;
+constexpr size_t kWordOverheadBytes = 8;  // "$123\r\n" and "\r\n"
 constexpr uint32_t kMostAtomicItems = 8;
 constexpr size_t kMaxValueBytes = (512U << 20) - 1024;  // a string of Redis
 
@@ -184,14 +185,19 @@ GetResult RedisProvider::get(const CacheKey& key, Deadline deadline) {
 
 std::string RedisProvider::next_token() { return fmt::format("ragfs-{:x}", tokens_.fetch_add(1) + 1); }
 
-size_t RedisProvider::replies_to_end() const { return context_.config.wait_replicas > 0 ? 2 : 1; }
+size_t RedisProvider::replies_to_end() const {
+  return context_.config.wait_replicas > 0 || context_.config.wait_aof ? 2 : 1;
+}
 
 std::string RedisProvider::end_of_write(std::string_view token) const {
   std::string out;
   const RedisConfig& config = context_.config;
-  if (config.wait_replicas > 0) {
-    append_command(
-        out, {"WAIT", fmt::format_int(config.wait_replicas).c_str(), fmt::format_int(config.wait_timeout_ms).c_str()});
+  const std::string replicas = fmt::format("{}", config.wait_replicas);
+  const std::string timeout_ms = fmt::format("{}", config.wait_timeout_ms);
+  if (config.wait_aof) {
+    append_command(out, {"WAITAOF", "1", replicas, timeout_ms});
+  } else if (config.wait_replicas > 0) {
+    append_command(out, {"WAIT", replicas, timeout_ms});
   }
   append_command(out, {"PING", token});
   return out;
@@ -201,11 +207,26 @@ Result<void> RedisProvider::check_end(std::string_view token, std::span<const Re
   const RespValue& last = answers.back();
   if (last.is_error()) return std::unexpected(error_of_reply(last.text.view(), "server"));
   if (last.text.view() != token) return std::unexpected(foreign("the answers of a write are another call's"));
-  if (context_.config.wait_replicas == 0) return {};
-  const RespValue& waited = answers.front();
-  if (waited.type == RespType::integer && waited.integer >= context_.config.wait_replicas) return {};
-  return fail(ErrorCode::unavailable, fmt::format("redis: {} of {} replicas confirmed in {} ms", waited.integer,
-                                                  context_.config.wait_replicas, context_.config.wait_timeout_ms));
+  return replies_to_end() == 1 ? Result<void>{} : check_wait(answers.front());
+}
+
+Result<void> RedisProvider::check_wait(const RespValue& waited) const {
+  const RedisConfig& config = context_.config;
+  if (waited.is_error()) return std::unexpected(error_of_reply(waited.text.view(), "server"));
+  int64_t replicas = waited.integer;
+  if (config.wait_aof) {
+    if (!waited.is_array() || waited.items.size() != 2) {
+      return fail(ErrorCode::internal, "redis: WAITAOF was not answered with two numbers");
+    }
+    replicas = waited.items[1].integer;
+    if (waited.items[0].integer < 1) {
+      return fail(ErrorCode::unavailable,
+                  fmt::format("redis: not in the append-only file in {} ms", config.wait_timeout_ms));
+    }
+  }
+  if (replicas >= config.wait_replicas) return {};
+  return fail(ErrorCode::unavailable, fmt::format("redis: {} of {} replicas confirmed in {} ms", replicas,
+                                                  config.wait_replicas, config.wait_timeout_ms));
 }
 
 Result<std::vector<RespValue>> RedisProvider::write(uint16_t slot, std::string commands, size_t replies,
@@ -244,6 +265,17 @@ Result<void> RedisProvider::erase(const CacheKey& key, Deadline deadline) {
   return timed.end<void>(std::unexpected(foreign("DEL was not answered with a number")));
 }
 
+size_t RedisProvider::fit_one_mget(std::span<const CacheKey> keys) const {
+  const auto most_keys = static_cast<size_t>(context_.config.max_batch_keys);
+  const auto most_bytes = static_cast<size_t>(context_.config.max_batch_bytes);
+  size_t bytes = 0;
+  size_t count = 0;
+  while (count < keys.size() && count < most_keys && (count == 0 || bytes < most_bytes)) {
+    bytes += key_base_.size() + keys[count++].text().size() + kWordOverheadBytes;
+  }
+  return count;
+}
+
 std::vector<GetResult> RedisProvider::mget(std::span<const CacheKey> keys, Deadline deadline) {
   std::string commands;
   begin_command(commands, keys.size() + 1);
@@ -269,11 +301,9 @@ std::vector<GetResult> RedisProvider::get_many(std::span<const CacheKey> keys, D
   }
   results.reserve(keys.size());
   if (!router_->clustered()) {
-    const auto most = static_cast<size_t>(context_.config.max_batch_keys);
-    for (size_t first = 0; first < keys.size(); first += most) {
-      for (GetResult& one : mget(keys.subspan(first, std::min(most, keys.size() - first)), deadline)) {
-        results.push_back(std::move(one));
-      }
+    while (results.size() < keys.size()) {
+      const auto rest = keys.subspan(results.size());
+      for (GetResult& one : mget(rest.first(fit_one_mget(rest)), deadline)) results.push_back(std::move(one));
     }
     return timed.end(std::move(results));
   }

@@ -59,10 +59,14 @@ class RedisProvider final : public CacheProvider {
   std::string end_of_write(std::string_view token) const;
   size_t replies_to_end() const;
   Result<void> check_end(std::string_view token, std::span<const RespValue> answers);
+  // Of WAIT or WAITAOF, where configured.
+  Result<void> check_wait(const RespValue& waited) const;
   std::string next_token();
   // Commands of one write, with their end. Errors as put().
   Result<std::vector<RespValue>> write(uint16_t slot, std::string commands, size_t replies, bool repeatable,
                                        Deadline deadline);
+  // How many of `keys` one MGET may ask for; at least one.
+  size_t fit_one_mget(std::span<const CacheKey> keys) const;
   std::vector<GetResult> mget(std::span<const CacheKey> keys, Deadline deadline);
   Error foreign(std::string_view what);
 

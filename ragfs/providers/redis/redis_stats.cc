@@ -17,6 +17,13 @@ void RedisStats::ended(Command command, int64_t ns, const Error* error) {
   if (error->code == ErrorCode::timeout) calls.timeouts.fetch_add(1, kRelaxed);
 }
 
+void RedisStats::server_reports(const std::string& run_id, uint64_t evicted, uint64_t expired) {
+  if (run_id.empty()) return;
+  MutexLock lock(mutex_);
+  if (removals_.size() >= kMostServers && !removals_.contains(run_id)) removals_.erase(removals_.begin());
+  removals_[run_id] = {evicted, expired};
+}
+
 double RedisStats::percentile_us(const Calls& calls, double share) {
   uint64_t all = 0;
   for (const auto& bucket : calls.buckets) all += bucket.load(kRelaxed);
@@ -48,8 +55,16 @@ void RedisStats::append_to(std::vector<ProviderMetric>& out) const {
     out.push_back({fmt::format("replies_{}_total", reply_error_name(static_cast<ReplyError>(i))),
                    static_cast<double>(replies_[i].load(kRelaxed))});
   }
-  out.push_back({"server_evicted_keys", static_cast<double>(evicted_.load(kRelaxed))});
-  out.push_back({"server_expired_keys", static_cast<double>(expired_.load(kRelaxed))});
+  Removals all;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [run_id, of_one] : removals_) {
+      all.evicted += of_one.evicted;
+      all.expired += of_one.expired;
+    }
+  }
+  out.push_back({"server_evicted_keys", static_cast<double>(all.evicted)});
+  out.push_back({"server_expired_keys", static_cast<double>(all.expired)});
 }
 
 }  // namespace ragfs::redis

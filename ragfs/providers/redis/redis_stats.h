@@ -8,10 +8,13 @@
 #include <atomic>
 #include <bit>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "ragfs/base/error.h"
+#include "ragfs/base/sync.h"
 #include "ragfs/cache/provider.h"
 #include "ragfs/providers/redis/reply_error.h"
 
@@ -53,11 +56,9 @@ class RedisStats {
   uint64_t read(ReplyError error) const { return replies_[static_cast<size_t>(error)].load(kRelaxed); }
   // A call that took `ns` and ended with `error` (nullptr: well).
   void ended(Command command, int64_t ns, const Error* error);
-  // As the servers last reported them, summed over reports of one server at a time.
-  void server_reports(uint64_t evicted, uint64_t expired) {
-    evicted_.store(evicted, kRelaxed);
-    expired_.store(expired, kRelaxed);
-  }
+  // What a server said of itself; `run_id` tells servers, and lives of one server, apart. The metrics are the sums of
+  // what each said last.
+  void server_reports(const std::string& run_id, uint64_t evicted, uint64_t expired);
   void append_to(std::vector<ProviderMetric>& out) const;
 
  private:
@@ -75,8 +76,13 @@ class RedisStats {
   std::array<Calls, kCommandCount> calls_;
   std::array<std::atomic<uint64_t>, kEventCount> events_{};
   std::array<std::atomic<uint64_t>, kReplyErrorCount> replies_{};
-  std::atomic<uint64_t> evicted_{0};
-  std::atomic<uint64_t> expired_{0};
+  struct Removals {
+    uint64_t evicted = 0;
+    uint64_t expired = 0;
+  };
+  static constexpr size_t kMostServers = 256;
+  mutable Mutex mutex_;
+  std::map<std::string, Removals> removals_ RAGFS_GUARDED_BY(mutex_);  // by run_id
 };
 
 }  // namespace ragfs::redis

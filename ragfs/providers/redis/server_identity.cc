@@ -56,12 +56,10 @@ ServerIdentity identity_in(std::span<const RespValue> replies) {
   out.version = info_field(text_of(1), "redis_version");
   out.role = info_field(replication, "role");
   out.replication_id = info_field(replication, "master_replid");
-  // ROLE is the server's word where INFO is refused in part, and both must agree.
-  if (replies[0].is_array() && !replies[0].items.empty()) {
-    const std::string_view role = replies[0].items[0].text.view();
-    if (!out.role.empty() && out.role != role) out.run_id.clear();  // it changed between the two
-    out.role = role;
-  }
+  const std::string_view role =
+      replies[0].is_array() && !replies[0].items.empty() ? replies[0].items[0].text.view() : std::string_view();
+  if (out.role != role) out.run_id.clear();  // refused, or it changed between the two: not known
+  if (!role.empty()) out.role = role;
   out.primary = out.role == "master";
   out.known = !out.run_id.empty() && !out.role.empty();
   out.evicted_keys = number_of(info_field(text_of(3), "evicted_keys"));
