@@ -7,15 +7,19 @@
 
 #include "ragfs/base/pause_point.h"
 #include "ragfs/cache/coherence_domain.h"
+#include "ragfs/cache/running_copy.h"
 
 namespace ragfs {
 
-std::vector<CoherenceDomain::Found> CoherenceDomain::lookup_many(std::span<const Wanted> wanted, Deadline deadline) {
+std::vector<CoherenceDomain::Found> CoherenceDomain::lookup_many(std::span<const Wanted> wanted, Deadline deadline,
+                                                                 NearCopies copies) {
   std::vector<Found> found(wanted.size());
   std::vector<size_t> left(wanted.size());
   std::iota(left.begin(), left.end(), size_t{0});
-  // What is near costs no round trip. What comes from the provider is not copied there: a batch is read once.
+  RunningCopy copy(copies_, *settler_);
+  // What is near costs no round trip.
   if (near_ && near_->is_open()) {
+    if (copies == NearCopies::yes) copy.begin();
     std::erase_if(left, [&](size_t i) {
       const auto& [at, kind] = wanted[i];
       if (at->backend->use.shared) return false;
@@ -47,7 +51,12 @@ std::vector<CoherenceDomain::Found> CoherenceDomain::lookup_many(std::span<const
       Found& one = found[left[k]];
       one.hit = judge(Question{*at, kind, keys[k], deadline, Source::provider, &one.suspect}, std::move(**got[k]),
                       epoch_before);
-      if (!one.hit || passes(seen[k], *one.hit)) continue;
+      if (!one.hit) continue;
+      if (passes(seen[k], *one.hit)) {
+        one.copied = copy.runs() && !at->backend->use.shared;
+        if (one.copied) copy_near(keys[k], kind, *one.hit);
+        continue;
+      }
       const uint64_t stamp = one.hit->envelope.info.stamp;
       one.hit.reset();
       if (seen[k].exact) {

@@ -22,26 +22,33 @@ enum class CacheCounter : uint8_t {
   negative_hit,
   bytes_from_cache,
   bytes_from_backend,
-  verify_sampled,    // hits that were compared with the backend
-  verify_wrong,      // and were not what it holds: refused
-  bypass,            // by policy, by the caller's context, or because the cache is off
-  stale_record,      // refused by a path record
-  stale_generation,  // refused by a subtree record
-  stale_epoch,       // of another epoch
-  expired,           // past its logical expiry
-  running_refused,   // a mutation that covers it was running
-  damaged,           // not an intact envelope, or another path's: dropped
-  fill,              // stored after a miss
-  fill_refused,      // a mutation came between the read and the put
-  fill_failed,       // the provider did not take it
-  set,               // write-through puts that the provider took
-  set_failed,        // and those that failed
-  invalidation,      // objects that a mutation made invalid
-  delete_,           // of these: erases that were confirmed at once
-  delete_failed,     // erases that failed and went to the retry queue
-  delete_retried,    // erases made again from the retry queue
-  second_erase,      // erases made again because an older fill had been running
-  unknown_put,       // puts whose outcome is unknown: the key is marked
+  verify_sampled,      // hits that were compared with the backend
+  verify_wrong,        // and were not what it holds: refused
+  prefetch_triggered,  // occasions to read ahead that were taken
+  prefetch_filled,     // objects that were read ahead
+  prefetch_hit,        // of these: asked for while they were there
+  prefetch_waste,      // of these: gone, or old, before anyone asked
+  prefetch_dropped,    // tasks given up: no place, no bytes left, closing
+  prefetch_cooldown,   // occasions passed over, the last one being too near
+  prefetch_failed,     // backend reads ahead that failed
+  bypass,              // by policy, by the caller's context, or because the cache is off
+  stale_record,        // refused by a path record
+  stale_generation,    // refused by a subtree record
+  stale_epoch,         // of another epoch
+  expired,             // past its logical expiry
+  running_refused,     // a mutation that covers it was running
+  damaged,             // not an intact envelope, or another path's: dropped
+  fill,                // stored after a miss
+  fill_refused,        // a mutation came between the read and the put
+  fill_failed,         // the provider did not take it
+  set,                 // write-through puts that the provider took
+  set_failed,          // and those that failed
+  invalidation,        // objects that a mutation made invalid
+  delete_,             // of these: erases that were confirmed at once
+  delete_failed,       // erases that failed and went to the retry queue
+  delete_retried,      // erases made again from the retry queue
+  second_erase,        // erases made again because an older fill had been running
+  unknown_put,         // puts whose outcome is unknown: the key is marked
   subtree_generation_bump,
   subtree_generation_bump_failed,
   new_epoch,
@@ -68,6 +75,13 @@ inline constexpr std::array<std::string_view, kCacheCounterCount> kCacheCounterN
     "bytes_from_backend",
     "verify_sampled",
     "verify_wrong",
+    "prefetch_triggered",
+    "prefetch_filled",
+    "prefetch_hit",
+    "prefetch_waste",
+    "prefetch_dropped",
+    "prefetch_cooldown",
+    "prefetch_failed",
     "bypass",
     "stale_record",
     "stale_generation",

@@ -7,6 +7,7 @@
 
 #include "ragfs/cache/cached_file_system.h"
 #include "ragfs/cache/cached_target.h"
+#include "ragfs/cache/read_ahead.h"
 
 namespace ragfs {
 
@@ -60,6 +61,12 @@ namespace {
 constexpr size_t kNotLookedUp = SIZE_MAX;
 }
 
+void CachedFileSystem::count_hit_of_batch(PathView path, const Bytes& payload) {
+  counters_.add(CacheCounter::file_hit);
+  counters_.add(CacheCounter::bytes_from_cache, payload.size());
+  if (ahead_) ahead_->seen_hit(path, payload, false);
+}
+
 std::vector<Result<Bytes>> CachedFileSystem::read_many(const Context& ctx, std::span<const PathView> paths) {
   std::vector<Result<Bytes>> answers(paths.size());
   std::vector<size_t> numbers(paths.size(), kNotLookedUp);
@@ -68,8 +75,8 @@ std::vector<Result<Bytes>> CachedFileSystem::read_many(const Context& ctx, std::
     if (ctx.bypass_cache || !serves(paths[i])) {
       batch.leave_for_backend(i);
     } else if (std::optional<Bytes> payload = payload_at_once(Target(*this, paths[i]))) {
-      counters_.add(CacheCounter::file_hit);
       answers[i] = *std::move(payload);
+      count_hit_of_batch(paths[i], *answers[i]);
     } else {
       numbers[i] = batch.want(paths[i], ObjectKind::file);
     }
@@ -78,8 +85,8 @@ std::vector<Result<Bytes>> CachedFileSystem::read_many(const Context& ctx, std::
   for (size_t i = 0; i < paths.size(); ++i) {
     if (numbers[i] == kNotLookedUp) continue;
     if (const CacheHit* const hit = batch.ready(numbers[i])) {
-      counters_.add(CacheCounter::file_hit);
       answers[i] = CacheHit(*hit).payload();
+      count_hit_of_batch(paths[i], *answers[i]);
     } else if (domain_->known_absent(batch.target(numbers[i]).at) && !moved()) {
       counters_.add(CacheCounter::negative_hit);
       answers[i] = fail(ErrorCode::not_found, std::string(paths[i].text()));
@@ -95,12 +102,13 @@ std::vector<Result<Bytes>> CachedFileSystem::read_many(const Context& ctx, std::
     const size_t number = numbers[i];
     if (batch.may_be_ready_after_asking(number)) {
       if (std::optional<CacheHit> hit = batch.ask(own, number)) {
-        counters_.add(CacheCounter::file_hit);
         answers[i] = std::move(*hit).payload();
+        count_hit_of_batch(paths[i], *answers[i]);
         return;
       }
     }
     counters_.add(CacheCounter::file_miss);
+    if (ahead_) ahead_->seen_miss(paths[i], false);
     Result<FileContent> content = read_through(own, batch.target(number));
     if (content) {
       answers[i] = std::move(content->data);
@@ -181,6 +189,7 @@ std::vector<Result<std::vector<FileInfo>>> CachedFileSystem::read_dir_many(const
     const auto view = ListingView::parse(hit.envelope.payload, false);
     if (!view) return false;
     counters_.add(CacheCounter::directory_hit);
+    if (ahead_) ahead_->seen_listing_hit(paths[i]);
     answers[i] = view->entries();
     return true;
   };
@@ -205,6 +214,7 @@ std::vector<Result<std::vector<FileInfo>>> CachedFileSystem::read_dir_many(const
       return;
     }
     counters_.add(CacheCounter::directory_miss);
+    if (ahead_) ahead_->seen_listing_miss(paths[i]);
     const Result<SharedListing> listing = list_through(own, batch.target(numbers[i]));
     if (listing) {
       answers[i] = **listing;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ragfs/cache/cached_target.h"
+#include "ragfs/cache/read_ahead.h"
 #include "ragfs/fs/exception_barrier.h"
 #include "ragfs/fs/glob.h"
 #include "ragfs/fs/walk.h"
@@ -43,11 +44,16 @@ CachedFileSystem::CachedFileSystem(std::shared_ptr<FileSystem> backend, std::sha
       policy_(config.policy, PathView::from_normal(config.mount_path)),
       filled_(config.policy.write_admission == WriteAdmission::read_before ? std::make_unique<FilledKeys>() : nullptr),
       enabled_(config.enabled),
+      ahead_(domain_->prefetch_lane() != nullptr && cacheable_identity_ && !identity_->use.shared
+                 ? std::make_unique<ReadAhead>(*this, *domain_->prefetch_lane())
+                 : nullptr),
       fork_guard_([this] { enabled_.store(false); }) {
   if (config.enabled && cacheable_identity_) identity_->cached.store(true);
 }
 
 CachedFileSystem::~CachedFileSystem() = default;
+
+bool CachedFileSystem::stop_prefetch(Deadline deadline) { return ahead_ == nullptr || ahead_->stop(deadline); }
 
 Result<std::vector<FileInfo>> CachedFileSystem::read_internal_dir(const Context& ctx, PathView path) {
   return backend_->read_internal_dir(ctx, path);
@@ -62,14 +68,14 @@ Result<Path> CachedFileSystem::resolve(const Context& ctx, PathView path) { retu
 // Walking is done here, over cached listings, by the same code that walks for a backend: the results are the same.
 Result<std::vector<TreeEntry>> CachedFileSystem::tree(const Context& ctx, PathView path, const TreeOptions& options) {
   DirectorySource source;
-  source.list = [&](PathView directory) { return read_dir(ctx, directory); };
+  source.list = [&](PathView directory) { return entries_of(ctx, directory); };
   return walk_tree(ctx, path, options, source);
 }
 
 Result<GlobPage> CachedFileSystem::glob(const Context& ctx, PathView path, std::string_view pattern,
                                         const GlobOptions& options) {
   DirectorySource source;
-  source.list = [&](PathView directory) { return read_dir(ctx, directory); };
+  source.list = [&](PathView directory) { return entries_of(ctx, directory); };
   return walk_glob(ctx, path, pattern, options, source);
 }
 

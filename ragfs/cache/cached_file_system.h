@@ -97,6 +97,10 @@ class CachedFileSystem final : public FileSystem {
   // not_found, timeout (what was done until then is in the report), those of invalidate().
   Result<void> verify(const Context& ctx, PathView path, VerifyReport& report);
 
+  // Nothing is read ahead for this mount from here on; waits for what is being read. False when that still runs at the
+  // deadline.
+  bool stop_prefetch(Deadline deadline);
+
   CoherenceDomain& domain() { return *domain_; }
   const FileSystem& backend() const { return *backend_; }
   uint64_t count(CacheCounter counter) const { return counters_.read(counter); }
@@ -107,6 +111,8 @@ class CachedFileSystem final : public FileSystem {
  private:
   // A path of the call in the backend's identity (with the prefix of a nested mount in front).
   class Target;
+  // What is read before anyone asks (read_ahead.h).
+  class ReadAhead;
 
   bool serves(PathView path) const { return enabled() && cacheable_identity_ && !moved() && !policy_.bypasses(path); }
   // This mount's root is no longer where its keys say (nested_roots.h). Asked before a call and again after each step
@@ -114,10 +120,10 @@ class CachedFileSystem final : public FileSystem {
   bool moved() const { return nested_ != nullptr && nested_->moved(); }
 
   // Reads (cached_reads.cc).
-  void count_hit(size_t bytes) noexcept {
-    counters_.add(CacheCounter::file_hit);
-    counters_.add(CacheCounter::bytes_from_cache, bytes);
-  }
+  void count_hit(PathView path, const Bytes& payload);
+  void count_miss(PathView path);
+  // A directory's entries, as read_dir() gives them. Walks come here: they are no occasion to read ahead.
+  Result<std::vector<FileInfo>> entries_of(const Context& ctx, PathView path);
   std::optional<CacheHit> find(const Context& ctx, const Target& target, ObjectKind kind);
   // As find() of a file, when its bytes are all that is wanted.
   std::optional<Bytes> find_payload(const Context& ctx, const Target& target);
@@ -162,6 +168,7 @@ class CachedFileSystem final : public FileSystem {
 
   // Batches (cached_batches.cc).
   class Batch;
+  void count_hit_of_batch(PathView path, const Bytes& payload);
 
   // False when the object is wrong (cached_verify.cc).
   bool verify_object(const Context& ctx, PathView path, ObjectKind kind, VerifyReport& report);
@@ -208,6 +215,7 @@ class CachedFileSystem final : public FileSystem {
   CacheCounters counters_;
   LatencyHistogram backend_reads_;
   LatencyHistogram backend_listings_;
+  const std::unique_ptr<ReadAhead> ahead_;  // nullptr: nothing is read ahead
   const ForkGuard fork_guard_;
 };
 

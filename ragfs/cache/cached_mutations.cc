@@ -7,6 +7,7 @@
 #include "ragfs/base/pause_point.h"
 #include "ragfs/cache/cached_file_system.h"
 #include "ragfs/cache/cached_target.h"
+#include "ragfs/cache/read_ahead.h"
 #include "ragfs/cache/rules.h"
 
 namespace ragfs {
@@ -79,6 +80,7 @@ Result<T> CachedFileSystem::carry_out(const Context& ctx, PathView path, Mutatio
     mutation.settle(may_still_land(result), backend_->traits().late_apply_bound_ms);
   }
   if (aliased) refuse_aliases_of(ctx, path);
+  if (ahead_) ahead_->seen_change(path);
   std::optional<NewValue> value;
   if (result && new_value && !aliased) value = new_value(*result);
   const std::span<const NewValue> values = value ? std::span<const NewValue>(&*value, 1) : std::span<const NewValue>();
@@ -217,6 +219,7 @@ std::vector<Result<WriteResult>> CachedFileSystem::write_many(const Context& ctx
   std::vector<NewValue> values;
   for (size_t i = 0; i < items.size(); ++i) {
     if (aliased) refuse_aliases_of(ctx, items[i].path);
+    if (ahead_) ahead_->seen_change(items[i].path);
     if (!results[i] || aliased || late) continue;
     auto value = value_of(ctx, targets[i], items[i].data, *results[i]);
     if (value) values.push_back(*std::move(value));

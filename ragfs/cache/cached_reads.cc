@@ -5,6 +5,7 @@
 #include "ragfs/base/pause_point.h"
 #include "ragfs/cache/cached_file_system.h"
 #include "ragfs/cache/cached_target.h"
+#include "ragfs/cache/read_ahead.h"
 #include "ragfs/cache/rules.h"
 
 namespace ragfs {
@@ -24,6 +25,19 @@ FileMeta meta_of(const EnvelopeInfo& info) {
 }
 
 }  // namespace
+
+void CachedFileSystem::count_hit(PathView path, const Bytes& payload) {
+  counters_.add(CacheCounter::file_hit);
+  counters_.add(CacheCounter::bytes_from_cache, payload.size());
+  if (ahead_) [[unlikely]]
+    ahead_->seen_hit(path, payload);
+}
+
+void CachedFileSystem::count_miss(PathView path) {
+  counters_.add(CacheCounter::file_miss);
+  if (ahead_) [[unlikely]]
+    ahead_->seen_miss(path);
+}
 
 std::optional<CacheHit> CachedFileSystem::find(const Context& ctx, const Target& target, ObjectKind kind) {
   std::optional<CacheHit> suspect;
@@ -121,6 +135,16 @@ Result<T> CachedFileSystem::coalesce(
   return read(fill ? &*fill : nullptr, nobody);
 }
 
+// For read_ahead.cc as well.
+template Result<FileContent> CachedFileSystem::coalesce<FileContent>(
+    const Context&, const Target&, ObjectKind, InflightTable<FileContent>&,
+    const std::function<Result<FileContent>(const CoherenceDomain::Fill*,
+                                            const std::function<void(const Result<FileContent>&)>&)>&);
+template Result<SharedListing> CachedFileSystem::coalesce<SharedListing>(
+    const Context&, const Target&, ObjectKind, InflightTable<SharedListing>&,
+    const std::function<Result<SharedListing>(const CoherenceDomain::Fill*,
+                                              const std::function<void(const Result<SharedListing>&)>&)>&);
+
 Result<FileContent> CachedFileSystem::lead_file(const Context& ctx, const Target& target,
                                                 const CoherenceDomain::Fill* fill,
                                                 const std::function<void(const Result<FileContent>&)>& publish) {
@@ -193,14 +217,14 @@ Result<Bytes> CachedFileSystem::read(const Context& ctx, PathView path, uint64_t
     }
     if (payload) {
       if (offset != 0 || size != 0) payload = std::move(*payload).slice(offset, size == 0 ? SIZE_MAX : size);
-      count_hit(payload->size());
+      count_hit(path, *payload);
       return *std::move(payload);
     }
     if (domain_->known_absent(target.at) && !moved()) {
       counters_.add(CacheCounter::negative_hit);
       return fail(ErrorCode::not_found, std::string(path.text()));
     }
-    counters_.add(CacheCounter::file_miss);
+    count_miss(path);
   }
   if (offset != 0 || size != 0) return backend_->read(ctx, path, offset, size);
   Result<FileContent> content = read_through(ctx, target);
@@ -216,7 +240,7 @@ std::optional<Bytes> CachedFileSystem::read_at_once(const Context& ctx, PathView
     owes_sample_.store(true);  // the backend cannot be asked here: the caller reads in the other way
     return std::nullopt;
   }
-  if (payload) count_hit(payload->size());
+  if (payload) count_hit(path, *payload);
   return payload;
 }
 
@@ -225,11 +249,12 @@ Result<FileContent> CachedFileSystem::read_file(const Context& ctx, PathView pat
   const Target target(*this, path);
   if (!ctx.bypass_cache) {
     if (std::optional<CacheHit> hit = find(ctx, target, ObjectKind::file)) {
-      count_hit(hit->envelope.payload.size());
       FileMeta meta = meta_of(hit->envelope.info);
-      return FileContent{std::move(*hit).payload(), std::move(meta)};
+      FileContent content{std::move(*hit).payload(), std::move(meta)};
+      count_hit(path, content.data);
+      return content;
     }
-    counters_.add(CacheCounter::file_miss);
+    count_miss(path);
   }
   return read_through(ctx, target);
 }
@@ -282,14 +307,22 @@ Result<SharedListing> CachedFileSystem::list(const Context& ctx, PathView path) 
   if (std::optional<CacheHit> hit = find(ctx, target, ObjectKind::listing)) {
     if (const auto view = ListingView::parse(hit->envelope.payload, false)) {
       counters_.add(CacheCounter::directory_hit);
+      if (ahead_) ahead_->seen_listing_hit(path);
       return std::make_shared<const std::vector<FileInfo>>(view->entries());
     }
   }
   counters_.add(CacheCounter::directory_miss);
+  if (ahead_) ahead_->seen_listing_miss(path);
   return list_through(ctx, target);
 }
 
 Result<std::vector<FileInfo>> CachedFileSystem::read_dir(const Context& ctx, PathView path) {
+  Result<std::vector<FileInfo>> entries = entries_of(ctx, path);
+  if (ahead_ && entries && !ctx.bypass_cache) ahead_->seen_listing(path, *entries);
+  return entries;
+}
+
+Result<std::vector<FileInfo>> CachedFileSystem::entries_of(const Context& ctx, PathView path) {
   if (!serves(path)) {
     counters_.add(CacheCounter::bypass);
     Result<std::vector<FileInfo>> entries = backend_->read_dir(ctx, path);

@@ -8,6 +8,7 @@
 #include "ragfs/base/pause_point.h"
 #include "ragfs/base/random.h"
 #include "ragfs/cache/rules.h"
+#include "ragfs/cache/running_copy.h"
 #include "ragfs/cache/settler.h"
 
 namespace ragfs {
@@ -51,6 +52,7 @@ Result<void> CoherenceConfig::validate() const {
   if (auto ok = in_range("batch_width", static_cast<int64_t>(batch_width), 1, 256); !ok) return ok;
   if (auto ok = in_range("inflight.leader_timeout_ms", inflight.leader_timeout_ms, 1, kDayMs); !ok) return ok;
   if (auto ok = in_range("inflight.follower_timeout_ms", inflight.follower_timeout_ms, 1, kDayMs); !ok) return ok;
+  if (auto ok = prefetch.validate(); !ok) return ok;
   return guard.validate();
 }
 
@@ -100,6 +102,7 @@ CoherenceDomain::CoherenceDomain(CoherenceConfig config, std::shared_ptr<CachePr
     if (near_) near_->shut();
   }
   settler_ = std::make_unique<Settler>(*this);
+  if (config_.prefetch.enabled) prefetch_ = std::make_unique<PrefetchLane>(config_.prefetch, clock_);
   fork_guard_ = std::make_unique<ForkGuard>([this] { let_go_in_child(); });
 }
 
@@ -117,6 +120,7 @@ void CoherenceDomain::let_go_in_child() noexcept {
   gate_.refuse_in_child();
   settler_->let_go_in_child();
   lane_.let_go_in_child();
+  if (prefetch_) prefetch_->let_go_in_child();
 }
 
 std::shared_ptr<BackendDomain> CoherenceDomain::backend(std::string_view identity, IdentityUse use) {
@@ -305,31 +309,6 @@ std::optional<CacheHit> CoherenceDomain::lookup(const CachePath& at, ObjectKind 
   return lookup_at(asked);
 }
 
-namespace {
-
-// A near copy that runs: registered before the records are looked up, so that a mutation that comes after them waits
-// for its end before it lets its record go.
-class RunningCopy {
- public:
-  RunningCopy(FillRegistry& copies, Settler& settler) : copies_(copies), settler_(settler) {}
-  RunningCopy(const RunningCopy&) = delete;
-  RunningCopy& operator=(const RunningCopy&) = delete;
-  ~RunningCopy() {
-    if (!copy_) return;
-    copies_.end(*copy_);
-    settler_.fill_ended();
-  }
-  void begin() { copy_ = copies_.begin(); }
-  bool runs() const { return copy_.has_value(); }
-
- private:
-  FillRegistry& copies_;
-  Settler& settler_;
-  std::optional<FillRegistry::Fill> copy_;
-};
-
-}  // namespace
-
 std::optional<CacheHit> CoherenceDomain::lookup_near_first(const Question& asked) {
   // A suspect is the provider's business: what is near is of this epoch or of no use.
   const Question near{asked.at, asked.kind, asked.key, asked.deadline, Source::near, nullptr};
@@ -345,13 +324,17 @@ std::optional<CacheHit> CoherenceDomain::lookup_near_first(const Question& asked
   RAGFS_PAUSE_POINT("near.before_copy");
   if (!rule_enabled(Rule::kNearRegisteredBeforeGet)) copy.begin();
   if (!copy.runs()) return hit;
-  // As it is: a copy lives no longer than what it was made of.
-  const int64_t expires_at_ns = hit->envelope.info.expires_at_ns;
-  PutOptions options;
-  options.preferred = asked.kind == ObjectKind::listing;
-  if (expires_at_ns != 0) options.ttl_ms = std::max<int64_t>((expires_at_ns - now_ns()) / kNsPerMs, 1);
-  near_->put(asked.key, {.header = {}, .payload = hit->object.view()}, options, NearCounter::copies);
+  copy_near(asked.key, asked.kind, *hit);
   return hit;
+}
+
+void CoherenceDomain::copy_near(const CacheKey& key, ObjectKind kind, const CacheHit& hit) {
+  // As it is: a copy lives no longer than what it was made of.
+  const int64_t expires_at_ns = hit.envelope.info.expires_at_ns;
+  PutOptions options;
+  options.preferred = kind == ObjectKind::listing;
+  if (expires_at_ns != 0) options.ttl_ms = std::max<int64_t>((expires_at_ns - now_ns()) / kNsPerMs, 1);
+  near_->put(key, {.header = {}, .payload = hit.object.view()}, options, NearCounter::copies);
 }
 
 std::optional<CacheHit> CoherenceDomain::lookup_at(const Question& asked) {

@@ -46,6 +46,7 @@
 #include "ragfs/cache/near_tier.h"
 #include "ragfs/cache/negative_cache.h"
 #include "ragfs/cache/nested_roots.h"
+#include "ragfs/cache/prefetch_lane.h"
 #include "ragfs/cache/read_lane.h"
 #include "ragfs/fs/file_system.h"
 #include "ragfs/fs/path_lock_table.h"
@@ -79,6 +80,7 @@ struct CoherenceConfig {
   MutationTableLimits table;
   InflightLimits inflight;
   GuardConfig guard;
+  PrefetchConfig prefetch;
 
   // Errors: config, naming field, value and what is allowed.
   Result<void> validate() const;
@@ -214,8 +216,11 @@ class CoherenceDomain {
   struct Found {
     std::optional<CacheHit> hit;
     std::optional<CacheHit> suspect;  // as in lookup()
+    bool copied = false;              // it is in the near tier now, and was not before
   };
-  std::vector<Found> lookup_many(std::span<const Wanted> wanted, Deadline deadline);
+  // Whether what the provider has is copied into the near tier. A batch is read once; what is read ahead is not.
+  enum class NearCopies : uint8_t { no, yes };
+  std::vector<Found> lookup_many(std::span<const Wanted> wanted, Deadline deadline, NearCopies copies = NearCopies::no);
   // The same where the object is in this process's memory and nothing has to be looked up to judge it: never waits.
   // What it does not find, lookup() may.
   std::optional<CacheHit> lookup_at_once(const CachePath& at, ObjectKind kind);
@@ -279,6 +284,8 @@ class CoherenceDomain {
   NegativeCache& negatives() { return negatives_; }
   Settler& settler() { return *settler_; }
   ReadLane& lane() { return lane_; }
+  // nullptr: nothing is read ahead.
+  PrefetchLane* prefetch_lane() { return prefetch_.get(); }
   CacheCounters& counters() { return counters_; }
   const CacheCounters& counters() const { return counters_; }
   int64_t expiry_ns(int64_t filled_at_ns) const;
@@ -319,6 +326,7 @@ class CoherenceDomain {
   std::optional<CacheHit> fetch(const Question& asked);
   std::optional<CacheHit> lookup(const CachePath& at, ObjectKind kind, const CacheKey& key, Deadline deadline,
                                  std::optional<CacheHit>* suspect);
+  void copy_near(const CacheKey& key, ObjectKind kind, const CacheHit& hit);
   // What lookup() does at one of the two places.
   std::optional<CacheHit> lookup_at(const Question& asked);
   // In the near tier, then in the provider, whose answer is kept near.
@@ -365,6 +373,7 @@ class CoherenceDomain {
   size_t direct_reads_ RAGFS_GUARDED_BY(direct_mutex_) = 0;
 
   std::unique_ptr<Settler> settler_;
+  std::unique_ptr<PrefetchLane> prefetch_;
   std::unique_ptr<ForkGuard> fork_guard_;
 };
 

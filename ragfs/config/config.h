@@ -33,6 +33,16 @@ struct NegativeConfig {
   int64_t ttl_ms = 0;  // 0 = no negative entries
 };
 
+// What is read before anyone asks.
+struct PrefetchSection {
+  bool enabled = false;
+  int64_t concurrency = 2;
+  int64_t queue_limit = 256;
+  int64_t max_objects = 16;
+  int64_t cooldown_ms = 2000;
+  uint64_t bytes_per_second = 32ULL << 20;
+};
+
 // Local disks behind the embedded provider's memory.
 struct DiskSection {
   std::vector<std::string> directories;  // none = no disk tier
@@ -127,6 +137,7 @@ struct CacheConfig {
   std::vector<std::string> no_prefetch_prefixes;
   std::vector<std::string> preferred_names = {".abstract.md", ".overview.md"};
   NegativeConfig negative;
+  PrefetchSection prefetch;
   uint64_t near_cache_bytes = 64ULL << 20;
   int64_t default_ttl_seconds = 0;
   std::string verify_dram = "sample";

@@ -63,6 +63,34 @@ const Section& negative_fields() {
   return spec;
 }
 
+const Section& prefetch_fields() {
+  static const Section spec{
+      "Reading, beside the readers, what they are about to ask for: the abstracts below a directory that was listed, "
+      "the "
+      "files that follow on two that were read in a row, what an overview that was read names, the hottest files of a "
+      "part of the tree that is entered.",
+      {
+          field("enabled", &PrefetchSection::enabled).says("Read ahead at all."),
+          field("concurrency", &PrefetchSection::concurrency).says("Most reads ahead at once.").between(1, 64),
+          field("queue_limit", &PrefetchSection::queue_limit)
+              .says("Most tasks that wait; beyond, those that matter least are dropped and counted.")
+              .between(1, 65'536),
+          field("max_objects", &PrefetchSection::max_objects)
+              .says("Most objects that a task reads: a listing makes two tasks, anything else one.")
+              .between(4, 16),
+          field("cooldown_ms", &PrefetchSection::cooldown_ms)
+              .says("How long the same occasion at the same place is passed over.")
+              .in("ms")
+              .between(1000, 10'000),
+          field("bytes_per_second", &PrefetchSection::bytes_per_second)
+              .says("Most bytes that are read ahead in a second.")
+              .in("bytes")
+              .between(4096, kTiB),
+      },
+      {}};
+  return spec;
+}
+
 const Section& disk_fields() {
   static const Section spec{
       "Local disks behind the memory: what memory evicts is kept there, and all of it over an orderly restart.",
@@ -311,6 +339,7 @@ std::vector<Field> cache_policy() {
       field("preferred_names", &CacheConfig::preferred_names)
           .says("File names that stay longest when memory is short; listings always do."),
       section("negative", &CacheConfig::negative, negative_fields()),
+      section("prefetch", &CacheConfig::prefetch, prefetch_fields()),
   };
 }
 

@@ -43,6 +43,28 @@ class InstanceTest : public ::testing::Test {
   Result<std::unique_ptr<Instance>> opened_;
 };
 
+TEST_F(InstanceTest, ReadingAheadIsSwitchedOnByItsKeyAndStoppedFirstWithinABound) {
+  start("      - {path: /a, type: memfs}\n", "      prefetch: {enabled: true, concurrency: 1}\n");
+  ASSERT_TRUE(opened_) << opened_.error().message;
+  for (const char* directory : {"/a/d", "/a/d/one", "/a/d/two"})
+    ASSERT_TRUE(instance().fs().mkdir(ctx_, P(directory), 0755));
+  for (const char* file : {"/a/d/one/.abstract.md", "/a/d/two/.abstract.md"}) ASSERT_TRUE(write(file, "abstract"));
+  ASSERT_TRUE(instance().flush_cache());
+  const auto held = PausePoints::arm("fill.after_backend_read");
+  ASSERT_TRUE(instance().fs().read_dir(ctx_, P("/a/d")));
+  ASSERT_TRUE(held->wait_for_arrival());
+  std::vector<std::string> order;
+  PausePoints::set_handler("close.prefetch_stopped", [&] { order.emplace_back("prefetch"); });
+  PausePoints::set_handler("close.stopped", [&] { order.emplace_back("fills"); });
+  const int64_t began_ns = Clock::system().monotonic_ns();
+  (void)instance().close(Deadline::in_ms(400));
+  EXPECT_LT(Clock::system().monotonic_ns() - began_ns, 10'000'000'000);
+  EXPECT_EQ(order, (std::vector<std::string>{"prefetch", "fills"}));
+  held->release();
+  opened_ = fail(ErrorCode::internal, "gone");
+  PausePoints::clear();
+}
+
 TEST_F(InstanceTest, MountsShareOneProviderAndEachHasItsSwitch) {
   start(
       "      - {path: /a, type: memfs}\n      - {path: /b, type: memfs}\n"

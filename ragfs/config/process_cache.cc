@@ -60,6 +60,12 @@ CoherenceConfig coherence_config(const CacheConfig& cache) {
   out.verify_dram = cache.verify_dram == "off"      ? VerifyDram::off
                     : cache.verify_dram == "always" ? VerifyDram::always
                                                     : VerifyDram::sample;
+  out.prefetch.enabled = cache.prefetch.enabled && wants_cache(cache);
+  out.prefetch.concurrency = static_cast<uint32_t>(cache.prefetch.concurrency);
+  out.prefetch.max_queued = static_cast<size_t>(cache.prefetch.queue_limit);
+  out.prefetch.max_objects = static_cast<size_t>(cache.prefetch.max_objects);
+  out.prefetch.cooldown_ms = cache.prefetch.cooldown_ms;
+  out.prefetch.bytes_per_second = cache.prefetch.bytes_per_second;
   out.guard.operation_timeout_ms = cache.effective_operation_timeout_ms();
   out.guard.concurrency = static_cast<uint32_t>(cache.sdk_concurrency);
   return out;
@@ -75,7 +81,7 @@ std::vector<std::pair<std::string, std::string>> shared_settings(const Config& c
     const bool domain = key == "provider" || key == "failure_mode" || key == "default_ttl_seconds" ||
                         key == "near_cache_bytes" || key == "state_dir" || key == "shared" || key == "inherited" ||
                         key == "verify_dram";
-    if (domain || key.starts_with(config.cache.provider + ".")) {
+    if (domain || key.starts_with("prefetch.") || key.starts_with(config.cache.provider + ".")) {
       out.emplace_back(key, field_value_text(field, owner));
     }
   });

@@ -13,7 +13,7 @@
 namespace ragfs::server {
 namespace {
 
-// The RFC's list, by the series that each name of it has here. Not among them: prefetch_*, for there is no prefetching.
+// The RFC's list, by the series that each name of it has here.
 constexpr std::string_view kOfTheRfc[] = {"file_hit_total",
                                           "file_miss_total",
                                           "directory_hit_total",
@@ -41,7 +41,11 @@ constexpr std::string_view kOfTheRfc[] = {"file_hit_total",
                                           "inflight_active",
                                           "inflight_wait_latency_seconds",
                                           "inflight_timeout_total",
-                                          "inflight_aborted_total"};
+                                          "inflight_aborted_total",
+                                          "prefetch_triggered_total",
+                                          "prefetch_hit_total",
+                                          "prefetch_waste_total",
+                                          "prefetch_dropped_total"};
 
 class Metrics : public DispatcherFixture {
  protected:

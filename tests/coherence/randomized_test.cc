@@ -48,6 +48,9 @@ TEST_P(RandomizedCoherence, EveryAnswerIsWhatTheBackendHeld) {
     EXPECT_GT(report->provider_faults, report->operations / 100) << report->text();
     EXPECT_GT(report->landed_late, 0U) << report->text();
   }
+  if (GetParam().domain.prefetch.enabled) {
+    EXPECT_GT(report->read_ahead, report->operations / 1'000) << report->text();
+  }
   fmt::print("{}\n", report->text());
 }
 

@@ -57,6 +57,7 @@ class Run {
     report_.provider_faults = stack_.provider().injected();
     report_.landed_late = stack_.provider().landed_late() + stack_.backend().landed_late();
     report_.new_epochs = stack_.count(CacheCounter::new_epoch);
+    report_.read_ahead = stack_.count(CacheCounter::prefetch_filled);
     report_.elapsed_ms = (Clock::system().monotonic_ns() - began_ns) / 1'000'000;
     return std::move(report_);
   }

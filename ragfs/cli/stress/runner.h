@@ -42,6 +42,7 @@ struct StressReport {
   uint64_t provider_faults = 0;  // injected
   uint64_t landed_late = 0;      // provider and backend writes that landed after a timeout
   uint64_t new_epochs = 0;
+  uint64_t read_ahead = 0;  // objects
   int64_t elapsed_ms = 0;
   uint64_t violations = 0;
   std::optional<Violation> first;

@@ -157,6 +157,19 @@ std::vector<StressSetting> make_settings() {
 
   add_remote_settings(settings);
 
+  // Everything is read ahead that can be, while directories are renamed and removed.
+  StressSetting ahead = base("prefetching");
+  ahead.provider = small_embedded;
+  ahead.domain.prefetch.enabled = true;
+  ahead.domain.prefetch.cooldown_ms = 1;
+  settings.push_back(ahead);
+  StressSetting far_ahead = ahead;
+  far_ahead.name = "prefetching-near-tier";
+  far_ahead.provider = scripted;
+  far_ahead.limit = remote_like;
+  far_ahead.near_bytes = uint64_t{1} << 20;
+  settings.push_back(far_ahead);
+
   StressSetting negative = base("negative-entries");
   negative.mount.policy.negative_ttl_ms = 1'000;
   negative.mount.policy.negative_names.clear();
