@@ -11,11 +11,13 @@ using redis_test::RedisServer;
 
 class RedisDoctorCommand : public CommandLineTest {
  protected:
-  Outcome doctor(const RedisServer& server, const std::string& more = "") {
-    const std::string config =
-        write_config("      provider: redis\n      operation_timeout_ms: 1000\n      redis: {endpoints: ['" +
-                     server.endpoint() + "']" + more + "}\n");
-    return run({"--config", config, "doctor"});
+  Outcome doctor(const RedisServer& server) {
+    dir_.write("tree/f.md", "content\n");
+    dir_.write("ragfs.yaml",
+               "storage:\n  agfs:\n    mounts:\n      - {path: /, type: localfs, local_dir: tree}\n    cache:\n"
+               "      provider: redis\n      operation_timeout_ms: 1000\n      redis: {endpoints: ['" +
+                   server.endpoint() + "']}\n");
+    return run({"--config", dir_.file("ragfs.yaml"), "doctor"});
   }
 };
 
