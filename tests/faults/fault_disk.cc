@@ -32,7 +32,9 @@ Result<std::unique_ptr<FaultDisk>> FaultDisk::make(const Options& options) {
   const auto cannot = [](const std::string& what) { return fail(ErrorCode::not_supported, what); };
   if (::geteuid() != 0) return cannot("not root");
   const std::string mkfs = "mkfs." + options.file_system;
-  std::vector<std::string> tools = {"losetup", mkfs, "xfs_io", "mount"};
+  const bool no_device = options.file_system == "tmpfs";
+  std::vector<std::string> tools = {"mount"};
+  if (!no_device) tools.insert(tools.end(), {"losetup", mkfs, "xfs_io"});
   if (options.can_die || options.can_hang) tools.insert(tools.end(), {"nbdkit", "nbdfuse"});
   for (const std::string& tool : tools) {
     if (shell("command -v " + tool) != 0) return cannot("no " + tool);
@@ -46,7 +48,7 @@ Result<std::unique_ptr<FaultDisk>> FaultDisk::make(const Options& options) {
     const std::ofstream made(disk->image());
   }
   std::filesystem::resize_file(disk->image(), options.size_bytes);
-  bool attached = false;
+  bool attached = no_device;
   if (options.can_hang) {
     attached = disk->serve("--filter=pause", fmt::format("pause-control={}/pause", disk->base_)) &&
                disk->attach(disk->base_ + "/nbd/nbd");
@@ -54,12 +56,13 @@ Result<std::unique_ptr<FaultDisk>> FaultDisk::make(const Options& options) {
     attached =
         disk->serve("--filter=error", fmt::format("error=EIO error-rate=100% error-file={}/dead", disk->base_)) &&
         disk->attach(disk->base_ + "/nbd/nbd");
-  } else {
+  } else if (!no_device) {
     attached = disk->attach(disk->image());
   }
   if (!attached) return cannot("no loop device, or no FUSE");
   std::string output;
-  if (shell(fmt::format("{} -q {} {}", mkfs, options.mkfs_options, disk->loop_), &output) != 0) return cannot(output);
+  const std::string make = fmt::format("{} -q {} {}", mkfs, options.mkfs_options, disk->loop_);
+  if (!no_device && shell(make, &output) != 0) return cannot(output);
   if (!disk->mount()) return cannot("mount failed");
   std::filesystem::create_directory(disk->directory());
   shell("sync -f " + disk->directory());
@@ -102,8 +105,10 @@ bool FaultDisk::attach(const std::string& file) {
   return shell("losetup --find --show --direct-io=on " + file, &loop_) == 0;
 }
 
-bool FaultDisk::mount() {
-  return shell(fmt::format("mount {} {} {}", options_.mount_options, loop_, mount_point())) == 0;
+bool FaultDisk::mount(const std::string& mount_options) {
+  const std::string what =
+      loop_.empty() ? fmt::format("-t tmpfs -o size={} tmpfs", options_.size_bytes) : std::string(loop_);
+  return shell(fmt::format("mount {} {} {}", mount_options, what, mount_point())) == 0;
 }
 
 bool FaultDisk::unmount() { return shell("umount " + mount_point()) == 0; }
@@ -129,6 +134,11 @@ FaultDisk::~FaultDisk() {
 }
 
 bool FaultDisk::shut_down() { return shell("xfs_io -x -c 'shutdown -f' " + mount_point()) == 0; }
+
+bool FaultDisk::note_ext4_error() {
+  const std::string device = std::filesystem::path(loop_).filename();
+  return shell(fmt::format("echo test > /sys/fs/ext4/{}/trigger_fs_error", device)) == 0;
+}
 
 void FaultDisk::kill_device() { const std::ofstream made(base_ + "/dead"); }
 

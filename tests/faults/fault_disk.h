@@ -21,7 +21,7 @@ int shell(const std::string& command, std::string* output = nullptr);
 class FaultDisk {
  public:
   struct Options {
-    std::string file_system = "xfs";  // xfs or ext4
+    std::string file_system = "xfs";  // xfs, ext4 or tmpfs, which has no device
     std::string mkfs_options;
     std::string mount_options;
     uint64_t size_bytes = uint64_t{400} << 20;
@@ -45,10 +45,13 @@ class FaultDisk {
   // Calls on the device are not answered until go_on(). Only with can_hang.
   bool hang() { return control('p', 'P'); }
   bool go_on() { return control('r', 'R'); }
+  // ext4 notes an error of its own, as it does for broken metadata; errors=... of the mount options says what follows.
+  bool note_ext4_error();
   bool freeze();
   bool thaw();
   bool unmount();
-  bool mount();
+  bool mount() { return mount(options_.mount_options); }
+  bool mount(const std::string& mount_options);
   // Mounts again through a device where these bytes of the disk cannot be read, as far as they are whole blocks of
   // 64 KiB (the cow filter reads such). Only without can_die and can_hang.
   struct Range {

@@ -3,6 +3,9 @@
 // A disk that drops writes, or a stripe with a dead leg, answers every call and is still of no use. When several reads
 // in a row bring bytes that are not what was written, the evictor's thread writes a file, syncs it, reads it back past
 // the page cache and compares. Only then, never for a bad read alone, is the directory given up.
+// The same after reads or a bucket that failed with EIO or its like while the fence's check found nothing wrong: ext4
+// answers fstat() after its shutdown as if nothing had happened. A directory in which no file can be written three
+// times is given up as well; a bad place on the disk leaves room for one.
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -17,6 +20,7 @@ namespace {
 constexpr const char* kProbeName = "PROBE";
 constexpr size_t kProbeBytes = 64 * 1024;
 constexpr uint32_t kBadReadsInARow = 8;
+constexpr int kProbesToFail = 3;
 constexpr int64_t kProbeInterval_ns = int64_t{10} * 1'000'000'000;
 
 }  // namespace
@@ -30,15 +34,27 @@ void DiskTier::note_read(bool good) {
   wake_evictor();
 }
 
+void DiskTier::note_failed_write(int result) {
+  if (errno_class(-result) != ErrnoClass::check) return;
+  bad_reads_in_a_row_.store(kBadReadsInARow);
+  wake_evictor();
+}
+
 void DiskTier::probe_if_due() {
   const int64_t now_ns = config_.clock->monotonic_ns();
   if (bad_reads_in_a_row_.load() < kBadReadsInARow || now_ns < next_probe_ns_ || !usable()) return;
   next_probe_ns_ = now_ns + kProbeInterval_ns;
   bad_reads_in_a_row_.store(0);
   add(DiskCounter::probes);
-  const int result = probe();
+  int result = probe();
+  for (int again = 1; again < kProbesToFail && result != -EBADMSG && errno_class(-result) == ErrnoClass::check;
+       ++again) {
+    result = probe();
+  }
   if (result == -EBADMSG) {
     fence_->fence("probe: what was written and synced did not come back", DiskOp::read, EBADMSG);
+  } else if (errno_class(-result) == ErrnoClass::check) {
+    fence_->fence("probe: no file can be written", DiskOp::write, -result);
   } else if (result == 0) {
     log(fmt::format("action=disk_probe_passed dir={} - reads in a row were bad, but the disk keeps what it is given",
                     config_.directory));

@@ -110,7 +110,10 @@ std::optional<DiskHit> DiskTier::judge(ReadJob& job, std::string_view key) {
     return miss(DiskCounter::vanished_files);
   }
   // The copy stays: the next read may find the disk in a better state.
-  if (job.result < 0) return miss(DiskCounter::read_errors);
+  if (job.result < 0) {
+    if (errno_class(-job.result) == ErrnoClass::check) note_read(false);
+    return miss(DiskCounter::read_errors);
+  }
   // What was read from a disk that was given up meanwhile is not believed.
   if (!usable()) return miss(DiskCounter::reads_skipped);
   const size_t at = entry.offset - job.start;

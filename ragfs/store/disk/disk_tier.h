@@ -203,6 +203,7 @@ class DiskTier {
 
   // disk_probe.cc
   void note_read(bool good);
+  void note_failed_write(int result);
   void probe_if_due();
   int probe();
 

@@ -329,6 +329,31 @@ TEST_F(DiskTierTest, BadReadsOfADiskThatWorksDoNotFence) {
   EXPECT_FALSE(tier_->fence().fenced());
 }
 
+// As ext4 after its shutdown: every call fails with EIO, and fstat() finds nothing wrong.
+TEST_F(DiskTierTest, ADirectoryInWhichNoFileCanBeWrittenIsFoundOutByTheProbe) {
+  start();
+  ASSERT_TRUE(write({record("a", "1")}).has_value());
+  files_.add(Fault("pwrite", EIO).times(-1));
+  EXPECT_FALSE(write({record("b", "2")}).has_value());
+  const Deadline soon = Deadline::in_ms(20'000);
+  while (!tier_->fence().fenced() && !soon.expired()) std::this_thread::yield();
+  EXPECT_EQ(tier_->fence().reason().reason, "probe: no file can be written");
+  EXPECT_EQ(tier_->fence().reason().sys_errno, EIO);
+}
+
+// A bad place on a disk that works: the probe finds room for its file elsewhere.
+TEST_F(DiskTierTest, AWriteThatFailsOnADiskThatWorksDoesNotFence) {
+  start();
+  files_.add(Fault("pwrite", EIO).times(3));  // the bucket's, and two of the probe's
+  EXPECT_FALSE(write({record("a", "1")}).has_value());
+  const Deadline soon = Deadline::in_ms(20'000);
+  while (!logged("action=disk_probe_passed") && !soon.expired()) std::this_thread::yield();
+  EXPECT_TRUE(logged("action=disk_probe_passed"));
+  EXPECT_FALSE(tier_->fence().fenced());
+  ASSERT_TRUE(write({record("b", "2")}).has_value());
+  EXPECT_EQ(read("b"), "2");
+}
+
 TEST_F(DiskTierTest, ReadOnlyFilesystemFencesAndAfterItNoCallIsMade) {
   start();
   ASSERT_TRUE(write({record("a", "1")}).has_value());

@@ -226,6 +226,7 @@ void DiskTier::remove_files(uint32_t id) {
 void DiskTier::give_up_bucket(uint32_t id, int result) {
   add(DiskCounter::write_failures);
   remove_files(id);
+  note_failed_write(result);
   if (result == -ENOSPC || result == -EDQUOT) wake_evictor();
 }
 
