@@ -177,7 +177,7 @@ Result<void> Life::claim(uint64_t epoch, const std::string& incarnation) {
   }
   RAGFS_PAUSE_POINT("life.before_pointer");
   const std::string text = encode_epoch_pointer({life, epoch, clock_.wall_ns(), writer_});
-  const Result<void> put = provider_->put(pointer_key_, {text, {}}, {}, call_deadline());
+  const Result<void> put = provider_->put(pointer_key_, {text, {}}, {.preferred = true}, call_deadline());
   RAGFS_PAUSE_POINT("life.after_pointer");
   if (!put) return failed(put.error());
   if (provider_->incarnation() != incarnation) {
@@ -517,7 +517,7 @@ Result<bool> Life::write_marker(Deadline deadline) {
   RAGFS_PAUSE_POINT("close.before_marker");
   const Deadline until = Deadline::earlier(deadline, call_deadline());
   const CacheKey key = clean_marker_key(keys_.encoded_namespace(), claimed_life_);
-  const Result<void> put = provider_->put(key, {*text, {}}, {}, until);
+  const Result<void> put = provider_->put(key, {*text, {}}, {.preferred = true}, until);
   RAGFS_PAUSE_POINT("close.after_marker");
   if (!put) return std::unexpected(put.error());
   return true;

@@ -27,8 +27,8 @@ ProviderCapabilities capabilities_of(const MemoryTier& memory, bool disk) {
           .atomic_put = MemoryTier::kMostAtomicItems,
           .by_hash = true,
           .zero_copy = true,
-          .enumerates = !disk,        // what lies on a disk would have to be read to be judged
-          .outlives_process = false,  // no life goes on from a disk yet: each process begins an epoch
+          .enumerates = !disk,  // what lies on a disk would have to be read to be judged
+          .outlives_process = disk,
           .max_value_bytes = memory.max_object_bytes() - std::min<uint64_t>(kMaxKeyBytes, memory.max_object_bytes())};
 }
 

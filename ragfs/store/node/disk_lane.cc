@@ -16,9 +16,9 @@ constexpr int64_t kLastRetry_ms = 5'000;
 
 std::string_view lane_counter_name(LaneCounter counter) {
   static constexpr std::array<std::string_view, kLaneCounterCount> kNames = {
-      "offload_queued",        "offload_shed",          "offload_changed",  "offload_already_there",
-      "offload_too_large",     "offload_skipped",       "queue_hits",       "offload_written",
-      "offload_write_dropped", "offload_write_retries", "offload_released", "late_removals"};
+      "offload_queued",  "offload_shed",     "offload_changed", "offload_already_there", "offload_too_large",
+      "offload_skipped", "queue_hits",       "offload_written", "offload_write_dropped", "offload_write_retries",
+      "offload_expired", "offload_released", "late_removals"};
   return kNames[static_cast<size_t>(counter)];
 }
 
@@ -123,7 +123,7 @@ void DiskLane::write(const std::vector<DiskRecord>& batch) {
   const auto written = disk_->write(batch, [this](const DiskRecord& record) { return queue_.alive(record); });
   if (written) {
     add(LaneCounter::written, *written);
-    queue_.done(batch);
+    queue_.complete(batch);
     retry_ms_ = 0;
     return;
   }
@@ -131,8 +131,7 @@ void DiskLane::write(const std::vector<DiskRecord>& batch) {
     queue_.put_back(batch);
     add(LaneCounter::write_retries);
   } else {
-    queue_.done(batch);
-    add(LaneCounter::write_dropped, batch.size());
+    add(LaneCounter::write_dropped, queue_.nack(batch));
     log(fmt::format("action=disk_write_failed dir={} objects={} - {}", directory(), batch.size(),
                     written.error().text()));
   }
@@ -183,9 +182,21 @@ bool DiskLane::close(Deadline deadline) {
 
 // --- the control thread's part ---
 
+void DiskLane::expire_tasks() {
+  const int64_t now_ns = Clock::system().monotonic_ns();
+  if (now_ns < next_expiry_ns_) return;
+  next_expiry_ns_ = now_ns + std::min(config_.task_timeout_ms, kLastRetry_ms) * 1'000'000 / 4;
+  const size_t expired = queue_.expire(config_.flush_ms + config_.task_timeout_ms);
+  if (expired == 0) return;
+  add(LaneCounter::expired, expired);
+  log(fmt::format("action=offload_tasks_expired dir={} objects={} - not written within {} ms", directory(), expired,
+                  config_.flush_ms + config_.task_timeout_ms));
+}
+
 void DiskLane::tick() {
   if (disk_ == nullptr) return;
   disk_->watch();
+  expire_tasks();
   if (!disk_->fence().fenced()) return;
   if (!queue_released_ && fence_rule(FenceRule::kReleaseQueue)) {
     queue_released_ = true;

@@ -33,6 +33,7 @@ enum class LaneCounter : uint8_t {
   written,
   write_dropped,  // given up after a failed write
   write_retries,  // batches put back while the directory was suspended
+  expired,        // waited or were being written for too long
   released,       // let go after a fence
   late_removals,  // answered before the log of removals had them
 };
@@ -45,8 +46,9 @@ class DiskLane {
     DiskTierConfig disk;
     uint64_t queue_bytes = uint64_t{64} << 20;
     size_t queue_records = 65'536;
-    int64_t flush_ms = 2'000;       // how long an object waits for its bucket to fill
-    int64_t removal_wait_ms = 200;  // how long a removal waits for the log
+    int64_t flush_ms = 2'000;          // how long an object waits for its bucket to fill
+    int64_t task_timeout_ms = 60'000;  // beyond that, until it is written or let go
+    int64_t removal_wait_ms = 200;     // how long a removal waits for the log
   };
   // What outlives the lane's threads, because they hold it.
   struct Shared {
@@ -98,6 +100,7 @@ class DiskLane {
   void write_loop();
   void write(const std::vector<DiskRecord>& batch);
   void wait_a_moment();
+  void expire_tasks();
   void add(LaneCounter counter, uint64_t by = 1) { counters_[static_cast<size_t>(counter)].fetch_add(by); }
   void log(const std::string& line) const;
 
@@ -108,6 +111,7 @@ class DiskLane {
   std::string reason_;
   std::array<std::atomic<uint64_t>, kLaneCounterCount> counters_{};
   bool queue_released_ = false;  // of the control thread
+  int64_t next_expiry_ns_ = 0;   // the same
   int64_t retry_ms_ = 0;         // of the writer: 0 = the last write succeeded
   mutable Mutex mutex_;
   CondVar changed_;

@@ -1,6 +1,7 @@
 #include "ragfs/store/node/offload_queue.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace ragfs {
@@ -97,16 +98,35 @@ std::vector<DiskRecord> OffloadQueue::take(uint64_t most_bytes, int64_t patience
   return batch;
 }
 
-void OffloadQueue::done(const std::vector<DiskRecord>& batch) {
+size_t OffloadQueue::end(const std::vector<DiskRecord>& batch) {
   const MutexLock lock(mutex_);
+  size_t ended = 0;
   for (const DiskRecord& record : batch) {
     const auto found = items_.find(record.hash);
-    if (found != items_.end() && found->second.record.generation == record.generation) forget(found);
+    if (found == items_.end() || found->second.record.generation != record.generation) continue;
+    forget(found);
+    ++ended;
   }
   if (items_.empty()) {
     hurried_ = false;
     changed_.notify_all();
   }
+  return ended;
+}
+
+size_t OffloadQueue::expire(int64_t older_than_ms) {
+  const MutexLock lock(mutex_);
+  const int64_t before_ns = Clock::system().monotonic_ns() - older_than_ms * 1'000'000;
+  size_t expired = 0;
+  for (auto item = items_.begin(); item != items_.end();) {
+    const auto next = std::next(item);
+    if (item->second.since_ns < before_ns) {
+      forget(item);
+      ++expired;
+    }
+    item = next;
+  }
+  return expired;
 }
 
 void OffloadQueue::put_back(const std::vector<DiskRecord>& batch) {

@@ -1,9 +1,13 @@
-// OffloadQueue: what waits to be written to one disk directory, and what is being written.
+// OffloadQueue: what waits to be written to one disk directory, and what is being written: the open tasks of its lane.
 //
+// A task is known by hash and generation. It ends in one of: complete (its bucket is readable), nack (the write was
+// given up), remove (its key was changed), expire (its deadline passed: a disk that hangs holds no memory for ever) or
+// release (all of them at once, after a fence). Whatever comes later for a task that ended changes nothing.
 // An object is here from the moment the memory tier evicted it until its bucket is readable, so it can be read from
 // here all the time. One object a hash; bounded by bytes and count: a full queue sheds. Removing an object whose bucket
 // is being written keeps it from becoming readable (alive()). Not for: deciding what is worth writing. Thread-safety:
-// all methods may be called from any thread; nothing blocks but take().
+// all methods may be called from any thread; nothing blocks but take()
+// and wait_empty().
 #pragma once
 
 #include <cstdint>
@@ -38,8 +42,12 @@ class OffloadQueue {
   // What to write next, oldest first, up to `most_bytes` of records: when that much waits, when the oldest has waited
   // for `patience_ms`, or at once after hurry(). Empty after stop(), or when `until` came first.
   std::vector<DiskRecord> take(uint64_t most_bytes, int64_t patience_ms, Deadline until);
-  // They were written, or given up.
-  void done(const std::vector<DiskRecord>& batch);
+  // They were written.
+  void complete(const std::vector<DiskRecord>& batch) { end(batch); }
+  // They will not be; how many had not ended otherwise.
+  size_t nack(const std::vector<DiskRecord>& batch) { return end(batch); }
+  // Ends every task that is older than this, taken or not; how many.
+  size_t expire(int64_t older_than_ms);
   // They are to be written later: back to the head of the queue.
   void put_back(const std::vector<DiskRecord>& batch);
   void hurry();
@@ -54,6 +62,7 @@ class OffloadQueue {
   uint64_t bytes() const;
 
  private:
+  size_t end(const std::vector<DiskRecord>& batch);
   struct Item {
     DiskRecord record;
     int64_t since_ns = 0;

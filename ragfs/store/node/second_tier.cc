@@ -49,6 +49,7 @@ Result<void> SecondTierConfig::validate() const {
   if (queue_bytes < (uint64_t{1} << 20)) return fail(ErrorCode::config, "queue_bytes is below 1 MiB");
   if (queue_records == 0) return fail(ErrorCode::config, "queue_records is 0");
   if (flush_ms < 1) return fail(ErrorCode::config, "flush_ms is below 1");
+  if (task_timeout_ms < 1) return fail(ErrorCode::config, "task_timeout_ms is below 1");
   if (read_timeout_ms < 1) return fail(ErrorCode::config, "read_timeout_ms is below 1");
   if (removal_wait_ms < 0) return fail(ErrorCode::config, "removal_wait_ms is below 0");
   if (clock == nullptr) return fail(ErrorCode::config, "clock is not set");
@@ -70,6 +71,7 @@ Result<std::unique_ptr<SecondTier>> SecondTier::open(SecondTierConfig config, St
     lane.queue_bytes = tier->config_.queue_bytes;
     lane.queue_records = tier->config_.queue_records;
     lane.flush_ms = tier->config_.flush_ms;
+    lane.task_timeout_ms = tier->config_.task_timeout_ms;
     lane.removal_wait_ms = tier->config_.removal_wait_ms;
     tier->lanes_.push_back(DiskLane::open(std::move(lane), tier->shared_, files));
   }

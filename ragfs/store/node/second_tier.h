@@ -34,6 +34,7 @@ struct SecondTierConfig {
   uint64_t queue_bytes = uint64_t{64} << 20;  // waiting and being written, of each directory
   size_t queue_records = 65'536;              // the same, in objects
   int64_t flush_ms = 2'000;                   // how long an object waits for its bucket to fill
+  int64_t task_timeout_ms = 60'000;           // beyond flush_ms, until it is written or let go
   int64_t read_timeout_ms = 1'000;            // a disk read that takes longer is a miss
   int64_t removal_wait_ms = 200;              // how long a removal waits for the log
   const Clock* clock = &Clock::system();      // must outlive the tier

@@ -382,5 +382,52 @@ TEST_F(SecondTierTest, AHungWriteHoldsNobodyUp) {
   EXPECT_EQ(get("k"), "v2");
 }
 
+// A write that does not come back holds the memory of its objects no longer than their tasks last; when it does come
+// back, what it wrote of them is not readable.
+TEST_F(SecondTierTest, ATaskThatIsNotFinishedInTimeIsLetGo) {
+  SecondTierConfig with = config();
+  with.task_timeout_ms = 60;
+  with.flush_ms = 1;
+  start(with);
+  const auto hung = PausePoints::arm("hung_disk");
+  files_.add(Fault("fdatasync").run([] { PausePoints::reach("hung_disk"); }));
+  put("k", "v");
+  flood();
+  ASSERT_TRUE(hung->wait_for_arrival());
+  const double open_tasks = figure("disk_queue_objects");
+  EXPECT_GT(open_tasks, 0);
+  const Deadline soon = Deadline::in_ms(20'000);
+  while (figure("disk_queue_objects") > 0 && !soon.expired()) std::this_thread::yield();
+  EXPECT_EQ(figure("disk_queue_objects"), 0);
+  EXPECT_EQ(figure("disk_queue_bytes"), 0);
+  EXPECT_GE(figure("disk_offload_expired_total"), open_tasks);
+  EXPECT_TRUE(logged("action=offload_tasks_expired"));
+  EXPECT_EQ(get("k"), std::nullopt);
+  hung->release();
+  flood();
+  ASSERT_TRUE(flush());
+  EXPECT_EQ(get("k"), std::nullopt) << "the write that came late completed a task that had ended";
+  put("k", "v2");
+  EXPECT_EQ(get("k"), "v2") << "nobody keeps its key from being changed";
+}
+
+TEST_F(SecondTierTest, AWriteThatIsGivenUpEndsItsTasks) {
+  start();
+  files_.add(Fault("fdatasync", ENOSPC).times(-1));
+  put("k", "v");
+  flood();
+  const Deadline soon = Deadline::in_ms(20'000);
+  while (figure("disk_offload_write_dropped_total") == 0 && !soon.expired()) std::this_thread::yield();
+  EXPECT_GT(figure("disk_offload_write_dropped_total"), 0);
+  EXPECT_TRUE(flush());
+  EXPECT_EQ(figure("disk_queue_bytes"), 0);
+  EXPECT_EQ(get("k"), std::nullopt);
+  files_.clear();
+  put("k", "v2");
+  flood();
+  ASSERT_TRUE(flush());
+  EXPECT_EQ(get("k"), "v2");
+}
+
 }  // namespace
 }  // namespace ragfs
