@@ -238,10 +238,10 @@ std::optional<CacheHit> CoherenceDomain::judge(const Question& asked, Bytes obje
 
 namespace {
 
-// As long as the shard's tag stays the same, nothing that covers the path happens: the next hit may skip the records.
+// As long as the tag stays the same, nothing that covers the object happens: the next hit may skip the records.
 void leave_note(const CacheHit& hit, const Observation& seen) {
   std::atomic<uint64_t>* note = hit.object.note();
-  if (note != nullptr && seen.shard_tag != 0) note->store(seen.shard_tag, std::memory_order_release);
+  if (note != nullptr && seen.tag != 0) note->store(seen.tag, std::memory_order_release);
 }
 
 }  // namespace
@@ -262,7 +262,7 @@ std::optional<EnvelopeGlance> CoherenceDomain::find_judged(const CachePath& at, 
   const bool no_records = table_.empty();
   if (!no_records) {
     near_ ? near_->prefetch(key_hash) : provider_.prefetch(key_hash);
-    tag = table_.shard_tag(MutationTable::shard_of(at.backend->root_id, at.path));
+    tag = table_.tag(at.backend->root_id, at.path, kind);
     if (tag == 0) return std::nullopt;
   }
   RAGFS_PAUSE_POINT("lookup.before_get");
@@ -341,8 +341,7 @@ std::optional<CacheHit> CoherenceDomain::lookup_at(const Question& asked) {
   // First way, for most hits: no record exists, or none that covers the path changed since the object was judged.
   const bool no_records = table_.empty();
   if (rule_enabled(Rule::kRecordsBeforeGet) && (no_records || in_memory(asked.source))) {
-    const uint64_t tag =
-        no_records ? 0 : table_.shard_tag(MutationTable::shard_of(asked.at.backend->root_id, asked.at.path));
+    const uint64_t tag = no_records ? 0 : table_.tag(asked.at.backend->root_id, asked.at.path, asked.kind);
     if (no_records || tag != 0) {
       std::optional<CacheHit> hit = fetch(asked);
       if (!hit || no_records) return hit;

@@ -8,9 +8,9 @@
 namespace ragfs {
 namespace {
 
-constexpr unsigned kShardClockBits = 52;
-constexpr uint64_t kShardClockMask = (uint64_t{1} << kShardClockBits) - 1;
-constexpr uint64_t kShardRunning = uint64_t{1} << kShardClockBits;
+constexpr unsigned kWordClockBits = 52;
+constexpr uint64_t kWordClockMask = (uint64_t{1} << kWordClockBits) - 1;
+constexpr uint64_t kWordRunning = uint64_t{1} << kWordClockBits;
 
 size_t ids_in(PathView path, size_t prefix_bytes) {
   const std::string_view prefix = path.text().substr(0, prefix_bytes);
@@ -25,44 +25,37 @@ RecordPath::RecordPath(uint64_t root_id, PathView path)
 MutationTable::MutationTable(MutationTableLimits limits)
     : limits_(limits),
       shards_(std::make_unique<std::atomic<uint64_t>[]>(kShards)),
+      objects_(std::make_unique<std::atomic<uint64_t>[]>(kObjectWords)),
       paths_(population_),
       subtrees_(population_) {
   for (size_t i = 0; i < kShards; ++i) shards_[i].store(1, std::memory_order_relaxed);
 }
 
-uint64_t MutationTable::record_id(const PathTrail& trail, ObjectKind kind) noexcept {
-  // A file object and a listing of one path have records of their own: each is settled by the erase of its own key.
-  constexpr uint64_t kListingSalt = 0x9e3779b97f4a7c15ULL;
-  return kind == ObjectKind::listing ? trail.self() ^ kListingSalt : trail.self();
-}
-
-size_t MutationTable::shard_of(const PathTrail& trail) noexcept {
-  return trail[std::min(trail.size() - 1, kShardDepth)] % kShards;
-}
-
-std::atomic<uint64_t>& MutationTable::shard_word(const RecordPath& path, ObjectKind kind) noexcept {
-  const bool above_shards = kind == ObjectKind::subtree && path.trail.size() - 1 < kShardDepth;
-  return above_shards ? all_shards_ : shards_[shard_of(path.trail)];
+std::atomic<uint64_t>& MutationTable::word_of(const RecordPath& path, ObjectKind kind) noexcept {
+  if (kind != ObjectKind::subtree) return objects_[object_id(path.trail.text_id(), kind) % kObjectWords];
+  return path.trail.size() - 1 < kShardDepth ? all_shards_ : shards_[shard_id(path.trail) % kShards];
 }
 
 void MutationTable::begin_word(std::atomic<uint64_t>& word) noexcept {
-  word.fetch_add(kShardRunning, std::memory_order_seq_cst);
+  word.fetch_add(kWordRunning, std::memory_order_seq_cst);
 }
 
 void MutationTable::end_word(std::atomic<uint64_t>& word, uint64_t value) noexcept {
   uint64_t seen = word.load(std::memory_order_relaxed);
   uint64_t next = 0;
   do {
-    next = (seen & ~kShardClockMask) - kShardRunning + std::max(seen & kShardClockMask, value);
+    next = (seen & ~kWordClockMask) - kWordRunning + std::max(seen & kWordClockMask, value);
   } while (!word.compare_exchange_weak(seen, next, std::memory_order_seq_cst));
 }
 
-uint64_t MutationTable::shard_tag(size_t index) const noexcept {
-  const uint64_t shard = shards_[index].load(std::memory_order_acquire);
+uint64_t MutationTable::tag(uint64_t shard_id, uint64_t object_id) const noexcept {
+  const uint64_t object = objects_[object_id % kObjectWords].load(std::memory_order_acquire);
+  const uint64_t shard = shards_[shard_id % kShards].load(std::memory_order_acquire);
   const uint64_t all = all_shards_.load(std::memory_order_acquire);
-  if (((shard | all) >> kShardClockBits) != 0) return 0;
-  // Clock values are unique and only grow, so the greater of the two changes whenever either does.
-  return std::max(shard, all);
+  if (((object | shard | all) >> kWordClockBits) != 0) return 0;
+  // A word's new value is taken from the clock after it was marked as running: it is above every tag that was seen
+  // before, so the greatest of the three changes whenever one of them does.
+  return std::max({object, shard, all});
 }
 
 Observation MutationTable::observe(const PathTrail& trail, ObjectKind kind) const noexcept {
@@ -71,7 +64,7 @@ Observation MutationTable::observe(const PathTrail& trail, ObjectKind kind) cons
     seen.exact = true;
     return seen;
   }
-  seen.shard_tag = shard_tag(shard_of(trail));
+  seen.tag = tag_of(trail, kind);
   seen.own = paths_.bucket(record_id(trail, kind));
   if (!rule_enabled(Rule::kSubtreeCheck)) return seen;
   if (rule_enabled(Rule::kLeafBeforeRoot)) {
@@ -85,7 +78,7 @@ Observation MutationTable::observe(const PathTrail& trail, ObjectKind kind) cons
 Observation MutationTable::observe_exactly(const PathTrail& trail, ObjectKind kind) const {
   Observation seen;
   seen.exact = true;
-  seen.shard_tag = shard_tag(shard_of(trail));
+  seen.tag = tag_of(trail, kind);
   seen.own = paths_.exact(record_id(trail, kind));
   if (!rule_enabled(Rule::kSubtreeCheck)) return seen;
   if (rule_enabled(Rule::kLeafBeforeRoot)) {
@@ -116,14 +109,14 @@ RecordName name_of(const RecordPath& path, uint64_t id) {
 void MutationTable::begin(const RecordPath& path, ObjectKind kind) {
   if (!rule_enabled(Rule::kRunningMark)) return;
   table(kind).begin(name_of(path, record_id(path.trail, kind)));
-  begin_word(shard_word(path, kind));
+  begin_word(word_of(path, kind));
 }
 
 void MutationTable::end(const RecordPath& path, ObjectKind kind, uint64_t value) {
   const RecordName name = name_of(path, record_id(path.trail, kind));
   if (!rule_enabled(Rule::kRunningMark)) {
     table(kind).set(name, value);
-    std::atomic<uint64_t>& word = shard_word(path, kind);
+    std::atomic<uint64_t>& word = word_of(path, kind);
     begin_word(word);
     end_word(word, value);
     return;
@@ -135,20 +128,21 @@ void MutationTable::end(const RecordPath& path, ObjectKind kind, uint64_t value)
   } else {
     table(kind).end(name, value);
   }
-  end_word(shard_word(path, kind), value);
+  end_word(word_of(path, kind), value);
 }
 
 void MutationTable::abandon(const RecordPath& path, ObjectKind kind) {
   if (!rule_enabled(Rule::kRunningMark)) return;
   table(kind).unmark(record_id(path.trail, kind));
-  end_word(shard_word(path, kind), 0);
+  end_word(word_of(path, kind), 0);
 }
 
 void MutationTable::record(const RecordPath& path, ObjectKind kind, uint64_t value) {
   table(kind).set(name_of(path, record_id(path.trail, kind)), value);
-  std::atomic<uint64_t>& word = shard_word(path, kind);
+  std::atomic<uint64_t>& word = word_of(path, kind);
   begin_word(word);
-  end_word(word, value);
+  // Not `value`: others may have taken later values before this word was marked, and tags with it.
+  end_word(word, advance_clock());
 }
 
 void MutationTable::mark(const RecordPath& path, ObjectKind kind, int64_t until_ns, uint64_t epoch) {

@@ -6,9 +6,10 @@
 //
 // A reader's look-up (observe) costs one acquire load while no record exists; else one load for the object and one for
 // each ancestor, leaf to root, so that a fold from child to parent (parent set first) is not missed. Buckets are shared
-// by unrelated paths, so a bound may be too strict: then `observe_exactly` decides. Paths whose exact look-up passed
-// are remembered by the tag of their shard: every mutation below a shard root changes the shard's word, mutations above
-// change the word of all shards, so an equal tag means that nothing that covers the path happened since.
+// by unrelated paths, so a bound may be too strict: then `observe_exactly` decides. Objects that passed are remembered
+// by a tag, the greatest of three words: one of the object itself, changed by each mutation of it (and of a few others
+// that hash to it), one of its shard, changed by each subtree mutation at or below a shard root, and one that those
+// above shard roots change. An equal tag means that nothing that covers the object happened since.
 //
 // Bounds: at most `max_path_records` and `max_subtree_records`; beyond them, siblings fold into their parent's subtree
 // record, inside their scope. What cannot fold makes overflowed() true: the owner starts a new epoch and calls reset().
@@ -42,10 +43,10 @@ struct RecordPath {
 
 // What a reader saw before its get.
 struct Observation {
-  RecordBound own;         // of the object itself
-  RecordBound above;       // of the subtrees at or above it
-  uint64_t shard_tag = 0;  // 0: something runs in the shard, or the tag is not comparable
-  bool exact = false;      // the bounds are of the path itself, not of buckets that it shares
+  RecordBound own;     // of the object itself
+  RecordBound above;   // of the subtrees at or above it
+  uint64_t tag = 0;    // 0: something that may cover the object runs
+  bool exact = false;  // the bounds are of the path itself, not of buckets that it shares
 
   bool running() const { return own.running || above.running; }
   uint64_t newest() const { return own.value > above.value ? own.value : above.value; }
@@ -60,11 +61,10 @@ class MutationTable {
 
   // No record exists: nothing is refused. One acquire load.
   bool empty() const noexcept { return population_.load(std::memory_order_acquire) == 0; }
-  // The shard of a path, and its tag: equal tags (but 0) mean that no mutation that covers the path came between.
-  static size_t shard_of(uint64_t root_id, PathView path) {
-    return PathTrail::id_at(root_id, path, kShardDepth) % kShards;
+  // Equal tags (but 0) mean that no mutation that covers the object came between. `kind`: file or listing.
+  uint64_t tag(uint64_t root_id, PathView path, ObjectKind kind) const noexcept {
+    return tag(PathTrail::id_at(root_id, path, kShardDepth), object_id(PathTrail::text_id(root_id, path), kind));
   }
-  uint64_t shard_tag(size_t shard) const noexcept;
   Observation observe(const PathTrail& trail, ObjectKind kind) const noexcept;
   Observation observe_exactly(const PathTrail& trail, ObjectKind kind) const;
 
@@ -106,12 +106,26 @@ class MutationTable {
  private:
   static constexpr size_t kShards = 4096;
   static constexpr size_t kShardDepth = 3;  // ids below the root that name a shard: /{account}/{kind}/{name}
-  static uint64_t record_id(const PathTrail& trail, ObjectKind kind) noexcept;
-  static size_t shard_of(const PathTrail& trail) noexcept;
-  std::atomic<uint64_t>& shard_word(const RecordPath& path, ObjectKind kind) noexcept;
+  static constexpr size_t kObjectWords = 16'384;
+  // A file object and a listing of one path have records and words of their own: each is settled by the erase of its
+  // own key.
+  static uint64_t object_id(uint64_t id, ObjectKind kind) noexcept {
+    constexpr uint64_t kListingSalt = 0x9e3779b97f4a7c15ULL;
+    return kind == ObjectKind::listing ? id ^ kListingSalt : id;
+  }
+  static uint64_t record_id(const PathTrail& trail, ObjectKind kind) noexcept { return object_id(trail.self(), kind); }
+  static uint64_t shard_id(const PathTrail& trail) noexcept {
+    return trail[trail.size() - 1 < kShardDepth ? trail.size() - 1 : kShardDepth];
+  }
+  uint64_t tag_of(const PathTrail& trail, ObjectKind kind) const noexcept {
+    return tag(shard_id(trail), object_id(trail.text_id(), kind));
+  }
+  uint64_t tag(uint64_t shard, uint64_t object) const noexcept;
+  // The word that a mutation changes.
+  std::atomic<uint64_t>& word_of(const RecordPath& path, ObjectKind kind) noexcept;
   RecordTable& table(ObjectKind kind) { return kind == ObjectKind::subtree ? subtrees_ : paths_; }
 
-  // Shard words are {running : 12 | clock : 52}, changed by compare-and-swap.
+  // Words are {running : 12 | clock : 52}, changed by compare-and-swap.
   static void begin_word(std::atomic<uint64_t>& word) noexcept;
   static void end_word(std::atomic<uint64_t>& word, uint64_t value) noexcept;
 
@@ -121,6 +135,7 @@ class MutationTable {
   std::atomic<uint64_t> population_{0};  // records in both tables
   std::atomic<uint64_t> all_shards_{1};
   std::unique_ptr<std::atomic<uint64_t>[]> shards_;
+  std::unique_ptr<std::atomic<uint64_t>[]> objects_;
   RecordTable paths_;
   RecordTable subtrees_;
 };

@@ -67,7 +67,7 @@ TEST(MutationTable, ARunningSubtreeShowsBelowIt) {
 TEST(MutationTable, TheTagChangesWithEveryMutationThatCoversThePath) {
   MutationTable table;
   const std::string file = "/acct/resources/r/d/f";
-  const auto tag = [&] { return table.observe_exactly(trail_of(file), ObjectKind::file).shard_tag; };
+  const auto tag = [&] { return table.observe_exactly(trail_of(file), ObjectKind::file).tag; };
   uint64_t before = tag();
   EXPECT_NE(before, 0U);
   struct Step {
@@ -88,6 +88,40 @@ TEST(MutationTable, TheTagChangesWithEveryMutationThatCoversThePath) {
   table.begin(record_of(file), ObjectKind::file);
   table.abandon(record_of(file), ObjectKind::file);
   EXPECT_EQ(tag(), before) << "an abandoned mutation changed nothing";
+  EXPECT_EQ(table.tag(kRoot, PathView::from_normal(file), ObjectKind::file), before) << "asked without a trail";
+}
+
+// What was judged stays judged while its neighbours change: only few objects share a word.
+TEST(MutationTable, TheTagStaysWhenANeighbourChanges) {
+  MutationTable table;
+  const std::string dir = "/acct/resources/r/d/";
+  const auto tag = [&](int i) {
+    return table.tag(kRoot, PathView::from_normal(dir + std::to_string(i)), ObjectKind::file);
+  };
+  std::vector<uint64_t> before;
+  for (int i = 0; i < 1'000; ++i) before.push_back(tag(i));
+  const uint64_t value = mutate(table, dir + "0", ObjectKind::file);
+  EXPECT_EQ(tag(0), value);
+  int changed = 0;
+  for (int i = 1; i < 1'000; ++i) changed += tag(i) != before[static_cast<size_t>(i)] ? 1 : 0;
+  EXPECT_LT(changed, 10);
+  EXPECT_EQ(table.tag(kRoot, PathView::from_normal(dir + "0"), ObjectKind::listing), before[0])
+      << "a listing of the same path is another object";
+}
+
+// A record whose value was taken before another mutation's: a tag noted in between must not outlive it.
+TEST(MutationTable, ARecordThatComesLateChangesTheTag) {
+  for (const ObjectKind kind : {ObjectKind::file, ObjectKind::subtree}) {
+    MutationTable table;
+    const std::string file = "/acct/resources/r/d/f";
+    const auto tag = [&] { return table.observe_exactly(trail_of(file), ObjectKind::file).tag; };
+    const uint64_t value = table.advance_clock();
+    mutate(table, "/acct/resources/r", ObjectKind::subtree);
+    const uint64_t noted = tag();
+    table.record(record_of(file), kind, value);
+    EXPECT_NE(tag(), noted);
+    EXPECT_NE(tag(), 0U);
+  }
 }
 
 TEST(MutationTable, PathRecordsFoldInsideTheirScope) {

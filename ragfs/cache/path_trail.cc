@@ -1,6 +1,5 @@
 #include "ragfs/cache/path_trail.h"
 
-#include <algorithm>
 #include <cassert>
 #include <cstring>
 
@@ -8,7 +7,10 @@ namespace ragfs {
 
 PathTrail::PathTrail(uint64_t root_id, PathView path) {
   inline_[0] = root_id;
-  if (path.is_root()) return;
+  if (path.is_root()) {
+    text_id_ = text_id(root_id, path);
+    return;
+  }
   const std::string_view text = path.text();
   const char* at = text.data() + 1;
   const char* const end = text.data() + text.size();
@@ -22,26 +24,16 @@ PathTrail::PathTrail(uint64_t root_id, PathView path) {
       spilled_.push_back(hash64({at, static_cast<size_t>(stop - at)}, spilled_.back()));
     }
     ++size_;
-    if (slash == nullptr) return;
+    if (slash == nullptr) break;
     at = slash + 1;
   }
+  text_id_ = spilled_.empty() ? inline_[size_ - 1] : text_id(root_id, path);
 }
 
 uint64_t PathTrail::id_at(uint64_t root_id, PathView path, size_t depth) {
   if (depth == 0 || path.is_root()) return root_id;
   assert(depth < kInlineIds);
   return hash64(path.text().substr(0, path.prefix_bytes(depth)), root_id);
-}
-
-PathTrail PathTrail::ancestor(size_t size) const {
-  PathTrail result;
-  result.size_ = size;
-  if (size <= kInlineIds) {
-    std::copy_n(ids(), size, result.inline_.begin());
-  } else {
-    result.spilled_.assign(ids(), ids() + size);
-  }
-  return result;
 }
 
 }  // namespace ragfs

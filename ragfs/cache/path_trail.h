@@ -28,14 +28,15 @@ class PathTrail {
   uint64_t operator[](size_t index) const noexcept { return ids()[index]; }
   uint64_t self() const noexcept { return ids()[size_ - 1]; }
   const uint64_t* ids() const noexcept { return spilled_.empty() ? inline_.data() : spilled_.data(); }
-  // The trail of the ancestor that has `size` ids (1 = root).
-  PathTrail ancestor(size_t size) const;
+  // The hash of the path's whole text, however deep it is; the same as text_id(root_id, path).
+  uint64_t text_id() const noexcept { return text_id_; }
+  static uint64_t text_id(uint64_t root_id, PathView path) { return hash64(path.text(), root_id); }
 
  private:
-  PathTrail() = default;
   static constexpr size_t kInlineIds = 16;  // deeper paths take one allocation
 
   size_t size_ = 1;
+  uint64_t text_id_ = 0;
   std::array<uint64_t, kInlineIds> inline_;  // not zeroed: a trail is made on every hit
   std::vector<uint64_t> spilled_;
 };
