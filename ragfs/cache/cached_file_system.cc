@@ -4,6 +4,7 @@
 
 #include "ragfs/cache/cached_target.h"
 #include "ragfs/cache/read_ahead.h"
+#include "ragfs/cache/rules.h"
 #include "ragfs/fs/exception_barrier.h"
 #include "ragfs/fs/glob.h"
 #include "ragfs/fs/walk.h"
@@ -47,7 +48,9 @@ CachedFileSystem::CachedFileSystem(std::shared_ptr<FileSystem> backend, std::sha
       ahead_(domain_->prefetch_lane() != nullptr && cacheable_identity_ && !identity_->use.shared
                  ? std::make_unique<ReadAhead>(*this, *domain_->prefetch_lane())
                  : nullptr),
-      fork_guard_([this] { enabled_.store(false); }) {
+      fork_guard_([this] {
+        if (rule_enabled(Rule::kForkLeaves)) enabled_.store(false);
+      }) {
   if (config.enabled && cacheable_identity_) identity_->cached.store(true);
 }
 

@@ -82,6 +82,7 @@ bool CachedFileSystem::serves_unasked(int64_t filled_at_ns) const {
 // A re-stamping is a fill: its start is taken before the version is read.
 std::optional<CacheHit> CachedFileSystem::revalidate(const Context& ctx, const Target& target, CacheHit hit) {
   const EnvelopeInfo& info = hit.envelope.info;
+  if (info.kind != ObjectKind::file && !rule_enabled(Rule::kInheritedListings)) return hit;
   if (info.kind != ObjectKind::file || info.version.empty()) return std::nullopt;
   std::optional<CoherenceDomain::Fill> fill;
   const auto begin = [&] {
@@ -93,7 +94,7 @@ std::optional<CacheHit> CachedFileSystem::revalidate(const Context& ctx, const T
   const Result<std::string> version = backend_->version(ctx, target.path);
   RAGFS_PAUSE_POINT("revalidate.version_read");
   if (!rule_enabled(Rule::kRestampIsFill)) begin();
-  const bool racy = info.filled_at_ns - info.mtime_ns < kRacyNs;
+  const bool racy = info.filled_at_ns - info.mtime_ns < kRacyNs && rule_enabled(Rule::kRacyTimestamp);
   if (racy || ctx.via_symlink || !version || *version != info.version) {
     domain_->counters().add(CacheCounter::revalidate_failed);
     return std::nullopt;
@@ -155,6 +156,9 @@ Result<FileContent> CachedFileSystem::lead_file(const Context& ctx, const Target
     return backend_->read_file(ctx, target.path);
   }();
   RAGFS_PAUSE_POINT("fill.after_backend_read");
+  if (content && !rule_enabled(Rule::kVersionBeforeBytes)) {
+    content->meta.version = backend_->version(ctx, target.path).value_or("");
+  }
   publish(content);
   if (fill == nullptr) return content;
   const CacheDecision policy = policy_.cache_policy(target.path, CacheOp::read, ctx);
@@ -345,7 +349,10 @@ CachedFileSystem::Known CachedFileSystem::stat_from_cache(const Context& ctx, Pa
   }
   if (!serves(path.parent())) return Known::unknown;
   const Target parent(*this, path.parent());
-  const std::optional<CacheHit> listing = find_object(parent, ObjectKind::listing);
+  const bool judged = rule_enabled(Rule::kStatListingRecord);
+  const std::optional<CacheHit> listing = judged
+                                              ? find_object(parent, ObjectKind::listing)
+                                              : domain_->lookup_unjudged(parent.at, ObjectKind::listing, ctx.deadline);
   return listing ? info_from_listing(path, *listing, info) : Known::unknown;
 }
 

@@ -95,6 +95,7 @@ CoherenceDomain::CoherenceDomain(CoherenceConfig config, std::shared_ptr<CachePr
   provider_.provider().watch_incarnation(another_incarnation);
   if (keeper_ != nullptr) {
     provider_.watch_incarnation(another_incarnation);
+    provider_.watch_return([this] { keeper_->provider_returned(); });
     provider_.attach(start.incarnation);
   }
   if (apart()) {
@@ -112,6 +113,7 @@ CoherenceDomain::~CoherenceDomain() {
 }
 
 void CoherenceDomain::let_go_in_child() noexcept {
+  if (!rule_enabled(Rule::kForkLeaves)) return;
   in_child_.store(true);
   leaves_.fetch_add(1);
   epoch_.store(kFirstApart);
@@ -130,13 +132,14 @@ std::shared_ptr<BackendDomain> CoherenceDomain::backend(std::string_view identit
   if (known) return known;
   // In a new epoch no object of earlier lives is valid anyway. In one that goes on, those of the identities that the
   // last life had cached all through are, unless they are to be checked; every other identity gets a term of its own.
-  uint64_t term = resumed_ ? random_u64() | 1 : 0;
-  if (resumed_ && !use.verify_earlier_lives) {
+  const bool verifies = use.verify_earlier_lives && rule_enabled(Rule::kWarmVerify);
+  uint64_t term = resumed_ && (verifies || rule_enabled(Rule::kMarkerIdentities)) ? random_u64() | 1 : 0;
+  if (resumed_ && !verifies) {
     for (const IdentityTerm& listed : resumed_->identities) {
       if (listed.identity_hash == identity_hash) term = listed.term;
     }
   }
-  const uint64_t write_term = use.shared ? random_u64() | 1 : term;
+  const uint64_t write_term = use.shared && rule_enabled(Rule::kSharedVerifies) ? random_u64() | 1 : term;
   known = std::make_shared<BackendDomain>(identity_hash, hash64(identity, seed_), term, write_term, use);
   return known;
 }
@@ -213,6 +216,12 @@ void CoherenceDomain::count_refusal(const Observation& seen, uint64_t stamp) {
   }
 }
 
+namespace {
+
+bool may_be_verified(ObjectKind kind) { return kind == ObjectKind::file || !rule_enabled(Rule::kInheritedListings); }
+
+}  // namespace
+
 std::optional<CacheHit> CoherenceDomain::fetch(const Question& asked) {
   const uint64_t epoch_before = epoch();
   RAGFS_PAUSE_POINT("lookup.before_get");
@@ -230,7 +239,7 @@ std::optional<CacheHit> CoherenceDomain::judge(const Question& asked, Bytes obje
   if (refused == Refused::no) return CacheHit{std::move(object), *opened};
   if (asked.source == Source::near) near_->count(NearCounter::refused);
   const bool may_verify = config_.verify_inherited || asked.at.backend->use.shared;
-  if (refused == Refused::of_epoch && asked.suspect != nullptr && may_verify && asked.kind == ObjectKind::file) {
+  if (refused == Refused::of_epoch && asked.suspect != nullptr && may_verify && may_be_verified(asked.kind)) {
     *asked.suspect = CacheHit{std::move(object), *opened};
   }
   return std::nullopt;
@@ -329,10 +338,11 @@ std::optional<CacheHit> CoherenceDomain::lookup_near_first(const Question& asked
 }
 
 void CoherenceDomain::copy_near(const CacheKey& key, ObjectKind kind, const CacheHit& hit) {
-  // As it is: a copy lives no longer than what it was made of.
-  const int64_t expires_at_ns = hit.envelope.info.expires_at_ns;
   PutOptions options;
   options.preferred = kind == ObjectKind::listing;
+  if (!rule_enabled(Rule::kExpiryNotRearmed)) return copy_rearmed(key, hit, options);
+  // As it is: a copy lives no longer than what it was made of.
+  const int64_t expires_at_ns = hit.envelope.info.expires_at_ns;
   if (expires_at_ns != 0) options.ttl_ms = std::max<int64_t>((expires_at_ns - now_ns()) / kNsPerMs, 1);
   near_->put(key, {.header = {}, .payload = hit.object.view()}, options, NearCounter::copies);
 }
@@ -371,19 +381,10 @@ std::optional<CacheHit> CoherenceDomain::lookup_by_records(const Question& asked
   return std::nullopt;
 }
 
-// What a test of the rule "records before the get" takes apart: the same, in the wrong order.
-std::optional<CacheHit> CoherenceDomain::lookup_get_first(const Question& asked) {
-  std::optional<CacheHit> hit = fetch(asked);
-  if (!hit) return std::nullopt;
-  if (!stamp_passes(table_.observe_exactly(asked.at.trail(), asked.kind), hit->envelope.info.stamp)) {
-    return std::nullopt;
-  }
-  return hit;
-}
-
 int64_t CoherenceDomain::age_ns(int64_t filled_at_ns) const {
   const int64_t now = now_ns();
-  return filled_at_ns > now + kClockStepSlackNs ? INT64_MAX : now - filled_at_ns;
+  const bool of_the_future = filled_at_ns > now + kClockStepSlackNs && rule_enabled(Rule::kFutureExpired);
+  return of_the_future ? INT64_MAX : now - filled_at_ns;
 }
 
 std::optional<CoherenceDomain::Fill> CoherenceDomain::begin_fill() {
@@ -414,7 +415,7 @@ void CoherenceDomain::store(const CachePath& at, ObjectKind kind, const Fill& fi
   info.identity_hash = at.backend->identity_hash;
   info.epoch = (rule_enabled(Rule::kFillEpochAtStart) ? fill.epoch() : epoch()) ^ at.backend->write_term;
   info.stamp = fill.start();
-  info.filled_at_ns = fill.began_ns();
+  info.filled_at_ns = rule_enabled(Rule::kFilledAtBeforeBackend) ? fill.began_ns() : now_ns();
   info.expires_at_ns = expiry_ns(info.filled_at_ns);
   info.scope_generation = seen.above.value;
   info.size = meta.size;
@@ -461,7 +462,8 @@ bool CoherenceDomain::known_absent(const CachePath& at) {
   const Observation as_listing = table_.observe_exactly(at.trail(), listing);
   const std::optional<NegativeCache::Absence> absence = negatives_.find(at.trail().self());
   // Of another epoch: the records that would end it are gone.
-  if (!absence || absence->epoch != epoch()) return false;
+  if (!absence) return false;
+  if (absence->epoch != epoch() && rule_enabled(Rule::kNegativeEpoch)) return false;
   if (!rule_enabled(Rule::kNegativeRecord)) return true;
   if (as_file.running() || as_listing.running()) return false;
   return absence->start >= as_file.newest() && absence->start >= as_listing.newest();
@@ -537,7 +539,8 @@ void CoherenceDomain::change_epoch(uint64_t next) {
   const uint64_t through = table_.clock();
   epoch_.store(next, std::memory_order_seq_cst);
   RAGFS_PAUSE_POINT("epoch.before_reset");
-  table_.reset(through, next);
+  table_.reset(rule_enabled(Rule::kEpochDropsOlderOnly) ? through : UINT64_MAX, next);
+  if (!rule_enabled(Rule::kClockKeptInLife)) table_.restart_clock();
   negatives_.clear();
 }
 

@@ -224,6 +224,8 @@ class CoherenceDomain {
   // The same where the object is in this process's memory and nothing has to be looked up to judge it: never waits.
   // What it does not find, lookup() may.
   std::optional<CacheHit> lookup_at_once(const CachePath& at, ObjectKind kind);
+  // Whatever object of this epoch there is, unjudged: for a test that takes kStatListingRecord out.
+  std::optional<CacheHit> lookup_unjudged(const CachePath& at, ObjectKind kind, Deadline deadline);
   // Its payload alone, for what a hit is made of most of the time. `filled_at_ns` is set on a hit.
   std::optional<Bytes> payload_at_once(const CachePath& at, ObjectKind kind, int64_t& filled_at_ns);
   // Nanoseconds since the object was filled, on this life's clock. The greatest value when it claims to be filled later
@@ -337,6 +339,7 @@ class CoherenceDomain {
   // before. Nothing: not found this way; `object` may hold anything then.
   std::optional<EnvelopeGlance> find_judged(const CachePath& at, ObjectKind kind, Bytes& object);
   std::optional<CacheHit> lookup_get_first(const Question& asked);
+  void copy_rearmed(const CacheKey& key, const CacheHit& hit, PutOptions options);
   void leave_direct_read();
   // Makes `next` the current epoch and drops the records that it does not need.
   void change_epoch(uint64_t next) RAGFS_REQUIRES(epoch_mutex_);

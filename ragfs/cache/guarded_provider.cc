@@ -129,18 +129,22 @@ bool GuardedProvider::probe_if_due() {
   }
   probes_.fetch_add(1, std::memory_order_relaxed);
   const Result<void> healthy = provider_->health(Deadline::in_ms(config_.operation_timeout_ms));
-  MutexLock lock(mutex_);
-  if (!healthy) {
-    count_error(healthy.error());
-    pause_ms_ = std::min(pause_ms_ * 2, config_.max_pause_ms);
-    open_breaker_locked();
-    return false;
+  {
+    MutexLock lock(mutex_);
+    if (!healthy) {
+      count_error(healthy.error());
+      pause_ms_ = std::min(pause_ms_ * 2, config_.max_pause_ms);
+      open_breaker_locked();
+      return false;
+    }
+    failures_ = 0;
+    pause_ms_ = 0;
+    note_closed_locked();
+    change_state(BreakerState::closed);
   }
-  failures_ = 0;
-  pause_ms_ = 0;
-  note_closed_locked();
-  change_state(BreakerState::closed);
-  return state_.load() == BreakerState::closed;
+  if (state_.load() != BreakerState::closed) return false;
+  if (returned_) returned_();
+  return true;
 }
 
 void GuardedProvider::note_closed_locked() {

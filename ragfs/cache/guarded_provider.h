@@ -72,6 +72,8 @@ class GuardedProvider {
   // is handed on; on any thread, maybe more than once. Before the first call. Not for in-process providers: their
   // incarnation is theirs for life.
   void watch_incarnation(std::function<void()> changed) { incarnation_changed_ = std::move(changed); }
+  // `returned` is called when a probe has closed the breaker; on any thread, it must not block. Before the first call.
+  void watch_return(std::function<void()> returned) { returned_ = std::move(returned); }
   // Answers would_block to everything from here on. Takes no lock (a child of fork() calls it).
   void detach() noexcept { state_.store(BreakerState::detached, std::memory_order_release); }
   void attach(const std::string& incarnation);
@@ -141,6 +143,7 @@ class GuardedProvider {
   LatencyHistogram erases_;
 
   std::function<void()> incarnation_changed_;
+  std::function<void()> returned_;
 
   mutable Mutex mutex_;
   CondVar place_free_;

@@ -82,7 +82,11 @@ Result<Mutation> Mutation::begin(CoherenceDomain& domain, MutationPlan plan, Dea
 }
 
 Mutation::Mutation(CoherenceDomain& domain, MutationPlan plan, MutationGate::Pass pass, PathLockTable::Held lock)
-    : domain_(&domain), plan_(std::move(plan)), pass_(std::move(pass)), lock_(std::move(lock)) {}
+    : domain_(&domain),
+      plan_(std::move(plan)),
+      pass_(std::move(pass)),
+      lock_(std::move(lock)),
+      began_ns_(domain.now_ns()) {}
 
 Mutation::Mutation(Mutation&& other) noexcept
     : domain_(std::exchange(other.domain_, nullptr)),
@@ -90,6 +94,7 @@ Mutation::Mutation(Mutation&& other) noexcept
       pass_(std::move(other.pass_)),
       lock_(std::move(other.lock_)),
       state_(other.state_),
+      began_ns_(other.began_ns_),
       stamp_(other.stamp_),
       horizon_(other.horizon_),
       beside_late_call_(other.beside_late_call_),
@@ -158,7 +163,8 @@ PutItem Mutation::item_of(const NewValue& value, uint64_t epoch, std::string& he
   info.identity_hash = plan_.backend_->identity_hash;
   info.epoch = epoch ^ plan_.backend_->write_term;
   info.stamp = stamp_;
-  info.filled_at_ns = domain_->now_ns();
+  // What somebody else wrote right after our backend call must not be hidden for longer than `revalidate`.
+  info.filled_at_ns = rule_enabled(Rule::kFilledAtBeforeBackend) ? began_ns_ : domain_->now_ns();
   info.expires_at_ns = domain_->expiry_ns(info.filled_at_ns);
   info.size = value.meta.size;
   info.mtime_ns = value.meta.mtime_ns;

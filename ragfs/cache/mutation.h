@@ -107,6 +107,7 @@ class Mutation {
   MutationGate::Pass pass_;
   PathLockTable::Held lock_;
   State state_ = State::marked;
+  int64_t began_ns_;  // on the domain's now_ns(), before the backend call
   uint64_t stamp_ = 0;
   Horizon horizon_;                // last fill, and last near copy, that may still put something older than stamp_
   bool beside_late_call_ = false;  // when it began, an older call of its path could still land

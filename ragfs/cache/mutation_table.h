@@ -57,6 +57,7 @@ class MutationTable {
   explicit MutationTable(MutationTableLimits limits = {});
 
   uint64_t clock() const noexcept { return clock_.load(std::memory_order_seq_cst); }
+  void restart_clock() noexcept { clock_.store(1, std::memory_order_seq_cst); }  // for a test of kClockKeptInLife
   uint64_t advance_clock() noexcept { return clock_.fetch_add(1, std::memory_order_seq_cst) + 1; }
 
   // No record exists: nothing is refused. One acquire load.

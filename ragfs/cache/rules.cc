@@ -130,6 +130,30 @@ constexpr std::array<RuleInfo, kRuleCount> kRules{{
      "A file's version is read before its bytes or comes with them."},
     {Rule::kRestampIsFill, "restamp_is_fill", "3.6",
      "Re-stamping a verified object is a fill: registered, its start taken before the version is read."},
+
+    {Rule::kMarkerIdentities, "marker_identities", "3.6",
+     "A warm start goes on with the objects of the backends that the marker lists: those cached all through that "
+     "life."},
+    {Rule::kWarmVerify, "warm_verify", "3.6",
+     "`warm: verify` checks each object of earlier lives once: files may have been edited while nothing ran."},
+    {Rule::kWitnessPlace, "witness_place", "3.6",
+     "A witness counts only where it was written: a copied or restored state directory remembers nothing."},
+    {Rule::kClockNotBack, "clock_not_back", "3.6",
+     "A start is cold when the wall clock is behind the one of the close: what has expired cannot be told."},
+    {Rule::kFutureExpired, "future_expired", "3.6",
+     "An object that claims to be filled later than now is expired: the wall clock has stepped back since."},
+    {Rule::kRacyTimestamp, "racy_timestamp", "3.6",
+     "An equal version proves nothing for a file that changed within 2 s of the fill."},
+    {Rule::kInheritedListings, "inherited_listings", "3.6",
+     "Listings of an earlier epoch are misses: directories have no version."},
+    {Rule::kForeignPointer, "foreign_pointer", "3.9",
+     "A life of another process in the pointer ends the use of the cache until a rejoin."},
+    {Rule::kIdentityLock, "identity_lock", "3.9",
+     "A process with the cache holds the lock of its backends alone; who comes later does not write."},
+    {Rule::kSharedVerifies, "shared_verifies", "3.9",
+     "With `shared: true` every object is compared with the backend's version at every read."},
+    {Rule::kOneDomain, "one_domain", "3.9", "All clients of a namespace in one process share one coherence domain."},
+    {Rule::kForkLeaves, "fork_leaves", "3.9", "A child of fork() reads past the cache and changes nothing."},
 }};
 
 constexpr bool in_enum_order() {
@@ -156,11 +180,15 @@ std::optional<Rule> find_rule(std::string_view name) {
 #if defined(RAGFS_TEST_HOOKS)
 
 RuleSwitch::RuleSwitch(Rule rule) noexcept
-    : bit_(uint64_t{1} << static_cast<unsigned>(rule)),
-      was_off_((rules_detail::rules_off.fetch_or(bit_, std::memory_order_seq_cst) & bit_) != 0) {}
+    : rule_(rule),
+      was_off_((rules_detail::rules_off[rules_detail::word_of(rule)].fetch_or(rules_detail::bit_of(rule),
+                                                                              std::memory_order_seq_cst) &
+                rules_detail::bit_of(rule)) != 0) {}
 
 RuleSwitch::~RuleSwitch() {
-  if (!was_off_) rules_detail::rules_off.fetch_and(~bit_, std::memory_order_seq_cst);
+  if (was_off_) return;
+  rules_detail::rules_off[rules_detail::word_of(rule_)].fetch_and(~rules_detail::bit_of(rule_),
+                                                                  std::memory_order_seq_cst);
 }
 
 #endif

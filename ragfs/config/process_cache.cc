@@ -10,6 +10,7 @@
 
 #include "ragfs/base/hash.h"
 #include "ragfs/cache/lives/state_dir.h"
+#include "ragfs/cache/rules.h"
 #include "ragfs/config/factories.h"
 #include "ragfs/config/field_text.h"
 #include "ragfs/config/fields.h"
@@ -90,8 +91,20 @@ std::vector<std::pair<std::string, std::string>> shared_settings(const Config& c
 
 }  // namespace
 
+// What a test of the rule "one domain for a process" takes apart: a client that does not look for the others.
+Result<std::shared_ptr<ProcessCache>> ProcessCache::open_alone(const Config& config,
+                                                               const std::vector<BackendUse>& backends,
+                                                               std::shared_ptr<Log> log,
+                                                               std::vector<std::string>& warnings) {
+  auto cache = std::make_shared<ProcessCache>(Private());
+  cache->log_ = std::move(log);
+  if (auto opened = cache->open(config, backends, warnings); !opened) return std::unexpected(opened.error());
+  return cache;
+}
+
 Result<std::shared_ptr<ProcessCache>> ProcessCache::join(const Config& config, const std::vector<BackendUse>& backends,
                                                          std::shared_ptr<Log> log, std::vector<std::string>& warnings) {
+  if (!rule_enabled(Rule::kOneDomain)) return open_alone(config, backends, std::move(log), warnings);
   Registry& all = registry();
   const std::string& name = config.cache.name_space;
   const Deadline until = Deadline::in_ms(kRegistryTimeout_ms);

@@ -69,6 +69,8 @@ class ProcessCache {
   Log& log() { return *log_; }
 
  private:
+  static Result<std::shared_ptr<ProcessCache>> open_alone(const Config& config, const std::vector<BackendUse>& backends,
+                                                          std::shared_ptr<Log> log, std::vector<std::string>& warnings);
   Result<void> open(const Config& config, const std::vector<BackendUse>& backends, std::vector<std::string>& warnings);
   // False when the configured provider cannot be asked yet.
   Result<bool> open_provider_of(const Config& config, std::vector<std::string>& warnings);

@@ -45,6 +45,9 @@ class HookedFileSystem final : public FileSystem {
   // Before the file system is used.
   FileSystemTraits& mutable_traits() { return traits_; }
 
+  // Of every file from here on, as on a backend whose times are coarse. Before the file system is used.
+  void give_every_file_the_version(std::string version) { only_version_ = std::move(version); }
+
   const FileSystemTraits& traits() const override { return traits_; }
   Result<void> create(const Context& ctx, PathView path) override {
     return run("create", path, [&] { return inner_->create(ctx, path); });
@@ -65,7 +68,11 @@ class HookedFileSystem final : public FileSystem {
     return run("read", path, [&] { return inner_->read(ctx, path, offset, size); });
   }
   Result<FileContent> read_file(const Context& ctx, PathView path) override {
-    return run("read_file", path, [&] { return inner_->read_file(ctx, path); });
+    return run("read_file", path, [&] {
+      Result<FileContent> content = inner_->read_file(ctx, path);
+      if (content && !only_version_.empty()) content->meta.version = only_version_;
+      return content;
+    });
   }
   Result<WriteResult> write(const Context& ctx, PathView path, std::string_view data, uint64_t offset,
                             WriteFlag flag) override {
@@ -100,7 +107,11 @@ class HookedFileSystem final : public FileSystem {
     return run("exists", path, [&] { return inner_->exists(ctx, path); });
   }
   Result<std::string> version(const Context& ctx, PathView path) override {
-    return run("version", path, [&] { return inner_->version(ctx, path); });
+    return run("version", path, [&] {
+      Result<std::string> version = inner_->version(ctx, path);
+      if (version && !only_version_.empty()) version = only_version_;
+      return version;
+    });
   }
   Result<Path> resolve(const Context& ctx, PathView path) override {
     return run("resolve", path, [&] { return inner_->resolve(ctx, path); });
@@ -148,6 +159,7 @@ class HookedFileSystem final : public FileSystem {
 
   const std::shared_ptr<FileSystem> inner_;
   FileSystemTraits traits_;
+  std::string only_version_;
   mutable Mutex mutex_;
   Hook before_ RAGFS_GUARDED_BY(mutex_);
   Hook after_ RAGFS_GUARDED_BY(mutex_);

@@ -53,6 +53,15 @@ class RuleStories : public WatchedFixture {
   bool sweep_after_fills(bool off);
   bool fold_parent_first(bool off);
   bool revalidate(bool off);
+  bool expiry_not_rearmed(bool off);
+  bool filled_at_before_backend(bool off);
+  bool version_before_bytes(bool off);
+  bool stat_listing_record(bool off);
+  bool negative_epoch(bool off);
+  bool epoch_drops_older_only(bool off);
+  bool clock_kept_in_life(bool off);
+  bool future_expired(bool off);
+  bool racy_timestamp(bool off);
 
  protected:
   // "old" in the backend and in the cache.
@@ -61,7 +70,7 @@ class RuleStories : public WatchedFixture {
     put_in_backend("/d/f", "old");
   }
   // The same with a provider of another process and a near tier in front of it.
-  void begin_near();
+  void begin_near(CoherenceConfig config = {}, const Clock& clock = Clock::system());
   bool answers(std::string_view path) { return read(path) != read_backend(path); }
   bool late_put_comes_back(bool off);
   bool joins_a_flight(const std::function<void()>& mutation_around, std::jthread& leader,

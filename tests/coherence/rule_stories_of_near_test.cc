@@ -4,7 +4,7 @@
 
 namespace ragfs {
 
-void RuleStories::begin_near() {
+void RuleStories::begin_near(CoherenceConfig config, const Clock& clock) {
   begin();
   close_watched();
   ProviderCapabilities capabilities = ScriptedProvider::all_capabilities();
@@ -12,7 +12,7 @@ void RuleStories::begin_near() {
   capabilities.enumerates = false;
   provider->set_capabilities(capabilities);
   near = EmbeddedProvider::create({}).value();
-  open_watched_over({}, {});
+  open_watched_over(std::move(config), {}, 60'000, clock);
   near.reset();  // the domain's alone: the next story begins without
 }
 
@@ -56,6 +56,23 @@ bool RuleStories::near_registered_before_get(bool /*off*/) {
   const bool wrong = answers("/d/f");
   EXPECT_TRUE(domain->settler().drain(Deadline::in_ms(20'000)));
   return wrong || answers("/d/f");
+}
+
+// A copy that is made shortly before the object's time is over.
+bool RuleStories::expiry_not_rearmed(bool /*off*/) {
+  ManualClock clock(1'000'000'000'000'000'000);
+  CoherenceConfig config;
+  config.default_ttl_ms = 10'000;
+  begin_near(config, clock);
+  (void)read("/d/f");
+  domain->near()->clear();
+  put_in_backend("/d/f", "changed behind");
+  clock.advance_ms(9'000);
+  EXPECT_EQ(read("/d/f"), "old") << "its time is not over yet, and now it is near";
+  clock.advance_ms(2'000);
+  const bool wrong = answers("/d/f");
+  close_watched();  // before its clock
+  return wrong;
 }
 
 }  // namespace ragfs

@@ -26,10 +26,8 @@ namespace {
 // Expected to be safe without: they save work (docs/model.md).
 constexpr std::array kSafeWithout{Rule::kFillCheck, Rule::kFreshPointerLife};
 
-// Rules that the code keeps without a switch.
-constexpr std::array kWithoutSwitch{Rule::kExpiryNotRearmed,    Rule::kStatListingRecord,    Rule::kFollowerRecheck,
-                                    Rule::kClockKeptInLife,     Rule::kVersionBeforeBytes,   Rule::kNegativeEpoch,
-                                    Rule::kEpochDropsOlderOnly, Rule::kFilledAtBeforeBackend};
+// Rules that the code does not consult.
+constexpr std::array kWithoutSwitch{Rule::kFollowerRecheck};
 
 }  // namespace
 
@@ -404,6 +402,15 @@ constexpr std::array kStories{
     Story{Rule::kSweepAfterFills, &RuleStories::sweep_after_fills},
     Story{Rule::kFoldParentFirst, &RuleStories::fold_parent_first},
     Story{Rule::kRevalidate, &RuleStories::revalidate},
+    Story{Rule::kExpiryNotRearmed, &RuleStories::expiry_not_rearmed},
+    Story{Rule::kFilledAtBeforeBackend, &RuleStories::filled_at_before_backend},
+    Story{Rule::kVersionBeforeBytes, &RuleStories::version_before_bytes},
+    Story{Rule::kStatListingRecord, &RuleStories::stat_listing_record},
+    Story{Rule::kNegativeEpoch, &RuleStories::negative_epoch},
+    Story{Rule::kEpochDropsOlderOnly, &RuleStories::epoch_drops_older_only},
+    Story{Rule::kClockKeptInLife, &RuleStories::clock_kept_in_life},
+    Story{Rule::kFutureExpired, &RuleStories::future_expired},
+    Story{Rule::kRacyTimestamp, &RuleStories::racy_timestamp},
 };
 
 void PrintTo(const Story& story, std::ostream* out) { *out << rule_info(story.rule).name; }

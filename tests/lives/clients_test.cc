@@ -121,6 +121,27 @@ TEST_F(Clients, BesideAWriterWithoutACacheEveryReadIsChecked) {
   EXPECT_EQ(other.wait(), 0);
 }
 
+TEST_F(Clients, ProcessesWithoutACacheDoNotDisturbEachOther) {
+  const std::string off = "      enabled: false\n";
+  Child other([&](Child& self) {
+    auto instance = open(config(off));
+    bool good = instance && write(*instance, "/f", "by the child").empty();
+    self.say();
+    self.wait_for_go();
+    good = good && read(*instance, "/f") == "by the test" && write(*instance, "/g", "by the child").empty();
+    return good ? 0 : 1;
+  });
+  ASSERT_TRUE(other.wait_for_word());
+  auto instance = open(config(off));
+  ASSERT_TRUE(instance);
+  EXPECT_TRUE(instance->warnings().empty());
+  EXPECT_EQ(read(*instance, "/f"), "by the child");
+  EXPECT_EQ(write(*instance, "/f", "by the test"), "");
+  other.go();
+  EXPECT_EQ(other.wait(), 0);
+  EXPECT_EQ(read(*instance, "/g"), "by the child");
+}
+
 TEST_F(Clients, AChildOfForkLeavesCacheAndLockToItsParent) {
   // Made before there are threads, as it starts some.
   Child newcomer([&](Child& self) {

@@ -65,6 +65,28 @@ TEST_F(PointerOfALife, AnotherWritersIsLeftToItUntilRejoin) {
   }
 }
 
+// Not only every few seconds: whoever wrote while the provider was away for this process is seen as it comes back.
+TEST_F(PointerOfALife, IsLookedAtWhenTheProviderComesBack) {
+  remote_provider();
+  put_in_backend("/d/f", "old");
+  options.domain.guard.failures_to_open = 1;
+  options.domain.guard.first_pause_ms = 10;
+  options.domain.guard.max_pause_ms = 10;
+  auto run = begin();
+  (void)run->read("/d/f");
+  provider->set_down(true);
+  (void)run->read("/d/f");
+  ASSERT_EQ(run->domain->provider().state(), BreakerState::open);
+  provider->set_down(false);
+  RunOptions elsewhere = options;
+  elsewhere.life.state_dir = root + "/elsewhere";
+  OneLife other(elsewhere, backend, provider);
+  EXPECT_EQ(run->stage(), LifeStage::joined) << "it looks every ten minutes only";
+  const Deadline until = Deadline::in_ms(20'000);
+  while (run->stage() != LifeStage::left && !until.expired()) (void)run->read("/d/f");
+  EXPECT_EQ(run->stage(), LifeStage::left);
+}
+
 TEST_F(PointerOfALife, AWallClockThatSteppedBackStartsCold) {
   put_in_backend("/d/f", "text");
   const int64_t now_ns = Clock::system().wall_ns();

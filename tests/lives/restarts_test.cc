@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <tuple>
 
 #include "ragfs/base/pause_point.h"
 #include "tests/lives/instance_fixture.h"
@@ -10,8 +13,18 @@
 namespace ragfs {
 namespace {
 
+// Where the cache is kept from one process to the next.
+enum class Engine : uint8_t { redis, disk };
+constexpr std::array kEngines{Engine::redis, Engine::disk};
+std::string name_of(Engine engine) { return engine == Engine::redis ? "redis" : "disk"; }
+
 class Restarts : public InstanceFixture {
  protected:
+  void begin(Engine engine) {
+    engine_ = engine;
+    if (engine == Engine::redis) redis.emplace();
+    if (engine == Engine::disk) std::filesystem::create_directories(root + "/disk");
+  }
   // Objects of the life before are served as they are: no version check hides what the epoch should have refused.
   Config trusting() const { return configured("trust"); }
   Config verifying() const { return configured("verify"); }
@@ -33,18 +46,42 @@ class Restarts : public InstanceFixture {
     return right && listed && listed->size() == 2;
   }
 
-  redis_test::RedisServer redis;
+  std::optional<redis_test::RedisServer> redis;
 
  private:
   Config configured(const std::string& warm) const {
-    return config(fmt::format("      provider: redis\n      redis: {{endpoints: ['{}']}}\n"
-                              "      operation_timeout_ms: 2000\n",
-                              redis.unix_endpoint()),
+    const std::string of_redis =
+        redis ? fmt::format("      provider: redis\n      redis: {{endpoints: ['{}']}}\n", redis->unix_endpoint())
+              : std::string();
+    const std::string of_disk = fmt::format(
+        "      embedded: {{dram_bytes: 16MiB, disk: {{directories: ['{}/disk'], capacity_bytes: 256MiB, bucket_bytes: "
+        "8MiB, min_free_bytes: 0}}}}\n",
+        root);
+    return config((engine_ == Engine::redis ? of_redis : of_disk) + "      operation_timeout_ms: 2000\n",
                   ", warm: " + warm);
+  }
+  Engine engine_ = Engine::redis;
+};
+
+class RestartsOf : public Restarts, public ::testing::WithParamInterface<Engine> {
+ protected:
+  void SetUp() override {
+    Restarts::SetUp();
+    begin(GetParam());
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Engines, RestartsOf, ::testing::ValuesIn(kEngines),
+                         [](const auto& info) { return name_of(info.param); });
+
+class RestartsBesideRedis : public Restarts {
+ protected:
+  void SetUp() override {
+    Restarts::SetUp();
+    begin(Engine::redis);
   }
 };
 
-TEST_F(Restarts, AfterAnOrderlyCloseTheHitRateIsBack) {
+TEST_P(RestartsOf, AfterAnOrderlyCloseTheHitRateIsBack) {
   constexpr int kFiles = 200;
   for (int i = 0; i < kFiles; ++i) put(fmt::format("n{}", i), fmt::format("content {}", i));
   const auto read_all = [&](Instance& instance) {
@@ -62,25 +99,25 @@ TEST_F(Restarts, AfterAnOrderlyCloseTheHitRateIsBack) {
   }
 }
 
-TEST_F(Restarts, WhatWasEditedWhileNothingRanIsReadAnew) {
+TEST_P(RestartsOf, WhatWasEditedWhileNothingRanIsReadAnew) {
   EXPECT_EQ(run(verifying(), [&](Instance& instance) { return is_true(instance); }), 0);
   put("f", "new");  // as long as before, and its time is set back
   EXPECT_EQ(run(verifying(), [&](Instance& instance) { return instance.cache_report().warm && is_true(instance); }), 0);
 }
 
-TEST_F(Restarts, ALifeWithoutTheCacheEndsTheEpoch) {
+TEST_P(RestartsOf, ALifeWithoutTheCacheEndsTheEpoch) {
   EXPECT_EQ(run(trusting(), [&](Instance& instance) { return is_true(instance); }), 0);
   EXPECT_EQ(run(without_cache(), [&](Instance& instance) { return write(instance, "/f", "new").empty(); }), 0);
   EXPECT_EQ(run(trusting(), [&](Instance& instance) { return !instance.cache_report().warm && is_true(instance); }), 0);
 }
 
-TEST_F(Restarts, ALifeThatOnlyReadsWithoutTheCacheDoesNot) {
+TEST_P(RestartsOf, ALifeThatOnlyReadsWithoutTheCacheDoesNot) {
   EXPECT_EQ(run(trusting(), [&](Instance& instance) { return is_true(instance); }), 0);
   EXPECT_EQ(run(without_cache(), [&](Instance& instance) { return is_true(instance); }), 0);
   EXPECT_EQ(run(trusting(), [&](Instance& instance) { return instance.cache_report().warm && is_true(instance); }), 0);
 }
 
-TEST_F(Restarts, ACopiedStateDirectoryRemembersNothing) {
+TEST_P(RestartsOf, ACopiedStateDirectoryRemembersNothing) {
   EXPECT_EQ(run(trusting(), [&](Instance& instance) { return is_true(instance); }), 0);
   std::filesystem::copy(root + "/state", root + "/copy", std::filesystem::copy_options::recursive);
   // The original moves on; the pointer still names the life that the copy names.
@@ -89,7 +126,7 @@ TEST_F(Restarts, ACopiedStateDirectoryRemembersNothing) {
   EXPECT_EQ(run(trusting(), [&](Instance& instance) { return !instance.cache_report().warm && is_true(instance); }), 0);
 }
 
-TEST_F(Restarts, ANewEpochByTheOperatorRefusesWhatEarlierRunsLeft) {
+TEST_P(RestartsOf, ANewEpochByTheOperatorRefusesWhatEarlierRunsLeft) {
   EXPECT_EQ(run(trusting(), [&](Instance& instance) { return is_true(instance); }), 0);
   put("f", "from the backup");
   const auto new_epoch = [&](Instance& instance) {
@@ -99,7 +136,7 @@ TEST_F(Restarts, ANewEpochByTheOperatorRefusesWhatEarlierRunsLeft) {
   EXPECT_EQ(run(trusting(), [&](Instance& instance) { return instance.cache_report().warm && is_true(instance); }), 0);
 }
 
-TEST_F(Restarts, VerifyFindsAndRefusesWhatWasChangedBehindTheCache) {
+TEST_P(RestartsOf, VerifyFindsAndRefusesWhatWasChangedBehindTheCache) {
   EXPECT_EQ(run(trusting(), [&](Instance& instance) { return is_true(instance); }), 0);
   put("f", "behind");
   const auto verify = [&](Instance& instance) {
@@ -111,24 +148,24 @@ TEST_F(Restarts, VerifyFindsAndRefusesWhatWasChangedBehindTheCache) {
   EXPECT_EQ(run(trusting(), verify), 0);
 }
 
-TEST_F(Restarts, AStartWithoutTheProviderJoinsByItselfWithANewEpoch) {
+TEST_F(RestartsBesideRedis, AStartWithoutTheProviderJoinsByItselfWithANewEpoch) {
   EXPECT_EQ(run(trusting(), [&](Instance& instance) { return is_true(instance); }), 0);
-  redis.kill();
+  redis->kill();
   const auto joins = [&](Instance& instance) {
     if (instance.cache_report().life != "apart" || !write(instance, "/f", "new").empty()) return false;
-    redis.start();
+    redis->start();
     return instance.rejoin_cache(Deadline::in_ms(20'000)).has_value() && is_true(instance) && hits(instance, "/f");
   };
   Child child([&](Child&) {
     auto instance = open(trusting());
     const bool good = instance && joins(*instance) && close(*instance);
-    redis.kill();  // started here, so ended here
+    redis->kill();  // started here, so ended here
     return good ? 0 : 1;
   });
   EXPECT_EQ(child.wait(), 0);
 }
 
-TEST_F(Restarts, AnotherWriterInThePointerEndsTheCacheUntilRejoin) {
+TEST_F(RestartsBesideRedis, AnotherWriterInThePointerEndsTheCacheUntilRejoin) {
   // On another machine: other locks, the same namespace. Made before there are threads, as it starts some.
   Child elsewhere([&](Child& self) {
     self.wait_for_go();
@@ -154,12 +191,19 @@ TEST_F(Restarts, AnotherWriterInThePointerEndsTheCacheUntilRejoin) {
   EXPECT_TRUE(hits(*instance, "/f"));
 }
 
-class Killed : public Restarts, public ::testing::WithParamInterface<const char*> {};
+using Step = std::tuple<Engine, const char*>;
+class Killed : public Restarts, public ::testing::WithParamInterface<Step> {
+ protected:
+  void SetUp() override {
+    Restarts::SetUp();
+    begin(std::get<Engine>(GetParam()));
+  }
+};
 
 // The life before was closed in order, so its objects wait for a life that may use them. This one is killed on its way
 // through start, mutation and close; whatever it had done by then, the next one is never stale.
 TEST_P(Killed, AtThisStepTheNextLifeIsNeverStale) {
-  const char* const point = GetParam();
+  const char* const point = std::get<const char*>(GetParam());
   EXPECT_EQ(run(trusting(), [&](Instance& instance) { return is_true(instance); }), 0);
   Child victim([&](Child&) {
     PausePoints::set_handler(point, [] { (void)::kill(::getpid(), SIGKILL); });
@@ -177,19 +221,30 @@ TEST_P(Killed, AtThisStepTheNextLifeIsNeverStale) {
   EXPECT_EQ(run(trusting(), [&](Instance& instance) { return instance.cache_report().warm && is_true(instance); }), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Everywhere, Killed,
-                         ::testing::Values("identity_lock.opened", "life.marker_read", "witness.before_sync",
-                                           "witness.before_rename", "witness.moved", "life.before_pointer",
-                                           "life.after_pointer", "fill.before_put", "mutation.marked",
-                                           "mutation.before_backend", "mutation.after_backend",
-                                           "mutation.before_settle", "mutation.clock_advanced", "mutation.settled",
-                                           "mutation.before_publish", "close.stopped", "close.drained",
-                                           "close.before_marker", "close.after_marker"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::ranges::replace(name, '.', '_');
-                           return name;
-                         });
+std::string name_of_step(const ::testing::TestParamInfo<Step>& info) {
+  std::string name = name_of(std::get<Engine>(info.param)) + "_" + std::get<const char*>(info.param);
+  std::ranges::replace(name, '.', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Everywhere, Killed,
+    ::testing::Combine(::testing::ValuesIn(kEngines),
+                       ::testing::Values("identity_lock.opened", "life.marker_read", "witness.before_sync",
+                                         "witness.before_rename", "witness.moved", "life.before_pointer",
+                                         "life.after_pointer", "fill.before_put", "mutation.marked",
+                                         "mutation.before_backend", "mutation.after_backend", "mutation.before_settle",
+                                         "mutation.clock_advanced", "mutation.settled", "mutation.before_publish",
+                                         "close.stopped", "close.drained", "close.before_marker",
+                                         "close.after_marker")),
+    name_of_step);
+// The end of the provider is a step of its own where it keeps something of this process.
+INSTANTIATE_TEST_SUITE_P(AtTheEndOfTheDisk, Killed,
+                         ::testing::Combine(::testing::Values(Engine::disk),
+                                            ::testing::Values("disk.before_data", "disk.before_datasync",
+                                                              "disk.before_meta", "disk.before_rename",
+                                                              "disk.after_rename", "disk.close", "disk.before_clean")),
+                         name_of_step);
 
 }  // namespace
 }  // namespace ragfs

@@ -147,7 +147,7 @@ bool Life::is_warm(const EpochPointer& pointer, const CleanMarker& marker, const
   if (!of_that_life && rule_enabled(Rule::kMarkerNamedByLife)) return false;
   if (marker.incarnation != incarnation && rule_enabled(Rule::kMarkerIncarnation)) return false;
   // What would have expired by now cannot be told under a clock that has stepped back.
-  return clock_.wall_ns() >= marker.state.closed_at_ns - kClockSlackNs;
+  return clock_.wall_ns() >= marker.state.closed_at_ns - kClockSlackNs || !rule_enabled(Rule::kClockNotBack);
 }
 
 std::optional<CleanMarker> Life::find_marker(const std::optional<EpochPointer>& pointer,
@@ -184,6 +184,8 @@ Result<void> Life::claim(uint64_t epoch, const std::string& incarnation) {
     return failed({ErrorCode::unavailable, "the provider was replaced while its pointer was written"});
   }
   if (directory_.configured() && !first) (void)move_witness(life);
+  confirmed_.push_back(life);
+  if (confirmed_.size() > kMostAttempts) confirmed_.pop_front();
   claimed_life_ = life;
   claimed_epoch_ = epoch;
   incarnation_ = incarnation;
@@ -311,6 +313,7 @@ void Life::join() {
 }
 
 bool Life::is_foreign(const EpochPointer& pointer) const {
+  if (!rule_enabled(Rule::kForeignPointer)) return false;
   {
     MutexLock lock(mutex_);
     if (report_.claims == 0) return false;  // whoever was here before this life
@@ -318,6 +321,11 @@ bool Life::is_foreign(const EpochPointer& pointer) const {
   if (pointer.life == seen_at_start_ || std::ranges::count(attempted_, pointer.life) > 0) return false;
   // A provider that was set back shows what was before this life began.
   return pointer.written_at_ns >= began_ns_;
+}
+
+// A late write of an attempt that had failed shows nothing of the sort.
+bool Life::is_set_back(const EpochPointer& pointer) const {
+  return std::ranges::count(attempted_, pointer.life) == 0 || std::ranges::count(confirmed_, pointer.life) > 0;
 }
 
 void Life::look_at_pointer() {
@@ -330,6 +338,10 @@ void Life::look_at_pointer() {
   }
   if (pointer && pointer->life == claimed_life_) return;
   if (pointer && is_foreign(*pointer)) return leave(*pointer);
+  if (pointer && is_set_back(*pointer)) {
+    domain_->new_epoch();
+    return join();
+  }
   // Evicted, or a late write of this process's own: the epoch is as good as before.
   {
     MutexLock lock(mutex_);
@@ -357,6 +369,13 @@ uint64_t Life::next_epoch() {
   woken_ = true;
   changed_.notify_all();
   return 0;
+}
+
+void Life::provider_returned() {
+  MutexLock lock(mutex_);
+  if (report_.stage != LifeStage::joined) return;  // apart, the thread asks often enough
+  woken_ = true;
+  changed_.notify_all();
 }
 
 Result<void> Life::new_epoch(Deadline deadline) {
@@ -420,7 +439,7 @@ Result<void> Life::take_lock(uint64_t identity_hash, LockKind kind) {
 
 Result<LockKind> Life::hold(uint64_t identity_hash, LockKind wish) {
   if (config_.shared) wish = LockKind::shared;
-  if (!directory_.configured()) return wish;
+  if (!directory_.configured() || !rule_enabled(Rule::kIdentityLock)) return wish;
   const Turn turn(*this);
   {
     MutexLock lock(mutex_);

@@ -8,8 +8,9 @@
 //   was confirmed. Each attempt takes another fresh life, so a write that lands late names a life that never lived.
 // - apart: without a confirmed claim reads and mutations go past the cache; a thread tries again, always with a new
 //   epoch. Another incarnation, a lost mark or `new-epoch` end an epoch the same way.
-// - The pointer is read again every `pointer_check_ms`. A foreign life in it means another writer: left, until
-// rejoin().
+// - The pointer is read again every `pointer_check_ms`, and when the provider had been away. A foreign life in it means
+//   another writer: left, until rejoin(). An older one of before: the provider was set back, so what it had confirmed
+//   may be undone, and the epoch ends.
 // - close(): no fill begins, running ones and mutations end, erases that wait are made, then the marker. It is a
 //   promise: admit() moves the witness before the next mutation.
 // Only a provider whose objects outlive the process needs pointer and marker; the witness and the locks belong to the
@@ -91,6 +92,7 @@ class Life final : public EpochKeeper {
   bool keeps_pointer() const { return config_.outlives && !config_.shared && !off(); }
 
   uint64_t next_epoch() override;
+  void provider_returned() override;
   Result<void> admit(const BackendDomain& backend) override;
 
   // A new epoch for all objects, in place by the deadline. Errors: unavailable (left, closed), timeout.
@@ -118,6 +120,8 @@ class Life final : public EpochKeeper {
   void join();
   void look_at_pointer();
   bool is_foreign(const EpochPointer& pointer) const;
+  // It names what had been replaced by a pointer of this life that was confirmed.
+  bool is_set_back(const EpochPointer& pointer) const;
   void leave(const EpochPointer& pointer);
   Result<void> move_witness(uint64_t life);
   // Under a turn, or before start(). Errors: lock_conflict, whose message is the holder; would_block past kMostLocks;
@@ -152,6 +156,7 @@ class Life final : public EpochKeeper {
   bool witness_moved_ = false;  // it names a life of this process, and no promise stands against a mutation
   std::string incarnation_;
   std::deque<uint64_t> attempted_;
+  std::deque<uint64_t> confirmed_;  // of those
 
   std::atomic<bool> refused_{false};  // another process holds a backend of this one, so it may not claim the pointer
   std::atomic<bool> in_child_{false};

@@ -10,6 +10,7 @@
 #include "ragfs/base/hash.h"
 #include "ragfs/base/pause_point.h"
 #include "ragfs/cache/lives/sealed_record.h"
+#include "ragfs/cache/rules.h"
 
 namespace ragfs {
 namespace {
@@ -89,7 +90,8 @@ Result<std::optional<uint64_t>> Witness::read() const {
   const std::optional<WitnessRecord> record = decode_witness({buffer.data(), static_cast<size_t>(size)});
   const Result<uint64_t> place = place_of(files, *directory, fd);
   if (!place) return std::unexpected(place.error());
-  return record && record->place == *place ? record->life : 0;
+  const bool in_place = record && (record->place == *place || !rule_enabled(Rule::kWitnessPlace));
+  return in_place ? record->life : 0;
 }
 
 Result<void> Witness::move_to(uint64_t life, std::string_view writer) const {

@@ -3,7 +3,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
 
 #include "ragfs/base/faulty_files.h"
 #include "ragfs/cache/lives/identity_lock.h"
@@ -99,6 +103,24 @@ TEST_F(WitnessTest, WhatCouldNotBeReadIsAnErrorAndNotNone) {
   ASSERT_TRUE(Witness(directory).move_to(5, "me"));
   files.add(FaultyFiles::Fault("pread", EIO));
   EXPECT_EQ(named(directory), "ERROR io");
+}
+
+TEST_F(WitnessTest, TheStateDirectoryIsBelowTheHomeOfStateByDefault) {
+  std::map<std::string, std::optional<std::string>> before;
+  for (const char* name : {"XDG_STATE_HOME", "HOME"}) {
+    const char* value = std::getenv(name);
+    before[name] = value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  }
+  (void)::setenv("HOME", "/users/somebody", 1);
+  (void)::setenv("XDG_STATE_HOME", "/var/state", 1);
+  EXPECT_EQ(StateDir::default_path("ns"), "/var/state/ragfs/ns");
+  (void)::unsetenv("XDG_STATE_HOME");
+  EXPECT_EQ(StateDir::default_path("ns"), "/users/somebody/.local/state/ragfs/ns");
+  (void)::unsetenv("HOME");
+  EXPECT_EQ(StateDir::default_path("ns"), "");
+  for (const auto& [name, value] : before) {
+    if (value) (void)::setenv(name.c_str(), value->c_str(), 1);
+  }
 }
 
 TEST_F(WitnessTest, TheStateDirectoryMustNotBeServed) {
