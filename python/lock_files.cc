@@ -113,11 +113,19 @@ Result<std::optional<LockConflict>> LockFiles::look_at(const std::string& file, 
     too_old_ns = now_ns - kEmptyIsYoung_ms * kNsPerMs;
   } else {
     const auto token = parse_lock_token(text);
-    if (!token) return std::unexpected(token.error());
-    if (token->owner == owner || (trees_only && !token->tree)) return std::optional<LockConflict>();
-    conflict.owner = token->owner;
-    conflict.tree = token->tree;
-    time_ns = token->time_ns;
+    if (token && (token->owner == owner || (trees_only && !token->tree))) return std::optional<LockConflict>();
+    if (token) {
+      conflict.owner = token->owner;
+      conflict.tree = token->tree;
+      time_ns = token->time_ns;
+    }
+    // What is no token, or comes from a clock ahead of ours, is as old as its file: a living holder renews that too.
+    if (!token || time_ns > now_ns) {
+      const auto info = holder->fs().stat(ctx, holder->within());
+      if (!info) return std::optional<LockConflict>();
+      time_ns = info->mtime_ns;
+    }
+    if (!token && time_ns >= too_old_ns) return std::unexpected(token.error());
   }
   if (time_ns >= too_old_ns) return std::optional(std::move(conflict));
   const auto removed = holder->fs().compare_and_remove(ctx, holder->within(), text);

@@ -11,6 +11,7 @@ namespace ragfs::python {
 namespace {
 
 constexpr int64_t kExpire_ms = 30'000;
+constexpr int64_t kNsPerMs = 1'000'000;
 
 // One tree that two processes work on.
 class LockFilesTest : public testing::Test {
@@ -89,6 +90,57 @@ TEST_F(LockFilesTest, OldTokenIsRemovedAndYoungOneIsNot) {
   write(file, lock_token_text({"dead", now_ns - (kExpire_ms + 1'000) * 1'000'000, false}));
   EXPECT_FALSE((*ours_.take({request("/local/f")}, "us")).has_value());
   EXPECT_EQ(ours_.stale_removed(), 1U);
+}
+
+// A crash between making and writing a lock file, or half a write, left a lock that never counted as stale.
+class CaseA16LockFiles : public testing::Test {
+ protected:
+  // Takes a lock that `text` holds in a file of that age; "taken", "held" or the error.
+  static std::string take_over(const std::string& text, int64_t age_ms) {
+    const ManualClock clock(Clock::system().wall_ns() - age_ms * kNsPerMs);
+    auto tree = std::make_shared<MountTable>();
+    std::shared_ptr<FileSystem> mem = MemFileSystem::open(MemConfig(), clock).value();
+    EXPECT_TRUE(tree->mount(*Path::parse("/local"), std::make_shared<StatsFileSystem>(mem)).has_value());
+    const std::string file = sidecar_lock_path("/local/f");
+    EXPECT_TRUE(tree->write(Context(), *Path::parse(file), text, 0, WriteFlag::create).has_value());
+    LockFiles files(tree, kExpire_ms);
+    const auto taken = files.take({{"/local/f", false, {}}}, "us");
+    const std::string now = tree->read(Context(), *Path::parse(file), 0, 0)->str();
+    if (!taken.has_value() || taken->has_value()) {
+      EXPECT_EQ(now, text) << "whoever holds it keeps it";
+      return taken.has_value() ? "held" : taken.error().text();
+    }
+    EXPECT_EQ(parse_lock_token(now)->owner, "us");
+    EXPECT_EQ(files.stale_removed(), 1U) << "it was compared before it was removed";
+    return "taken";
+  }
+};
+
+TEST_F(CaseA16LockFiles, EmptyTruncatedGarbageAndFutureTokensAreRecoveredAfterExpiry) {
+  const int64_t now_ns = Clock::system().wall_ns();
+  const std::string whole = lock_token_text({"dead", now_ns, false});
+  const std::string future = lock_token_text({"dead", now_ns + 86'400'000 * kNsPerMs, false});
+  const std::string broken[] = {"garbage", std::string("\0\0\0\0", 4), whole.substr(0, whole.size() - 1), "a:1:X", ":"};
+  for (const std::string& text : broken) {
+    EXPECT_EQ(take_over(text, kExpire_ms + 1'000), "taken") << text;
+    EXPECT_TRUE(take_over(text, kExpire_ms - 5'000).find("invalid lock token") != std::string::npos) << text;
+  }
+  EXPECT_EQ(take_over("", kExpire_ms + 1'000), "taken");
+  EXPECT_EQ(take_over("", 0), "held");
+  EXPECT_EQ(take_over(future, kExpire_ms + 1'000), "taken") << "a clock that was ahead does not lock for a day";
+  EXPECT_EQ(take_over(future, kExpire_ms - 5'000), "held") << "its holder lives: the file is young";
+}
+
+// Suffixes added to a long name must not make it too long.
+TEST(CaseA31LockFiles, LockFilesOfLongNamesAreShort) {
+  std::string cjk;
+  for (int i = 0; i < 85; ++i) cjk += "\xe4\xb8\xad";
+  for (const std::string& name : {std::string(250, 'n'), std::string(255, '.'), cjk, std::string(250, 'n') + ".lock"}) {
+    const std::string file = sidecar_lock_path("/d/" + name);
+    EXPECT_TRUE(Path::parse(file).has_value()) << file;
+    EXPECT_LE(file.size(), 3U + 128U);
+    EXPECT_NE(file, sidecar_lock_path("/d/" + name.substr(0, name.size() - 1) + "x")) << "and differ all the same";
+  }
 }
 
 TEST_F(LockFilesTest, TokenMovesAlongWithItsDirectory) {

@@ -246,8 +246,8 @@ class CommandLine {
             [this] { return run_config_show(session_); });
     command(*config, "schema", "print its JSON Schema, for editors",
             "examples:\n  ragfs config schema > ragfs.schema.json", [this] { return run_config_schema(session_); });
-    command(*config, "keys", "print all keys as a table, as in docs/config.md", "examples:\n  ragfs config keys",
-            [this] { return run_config_keys(session_); });
+    command(*config, "keys", "print all keys as a table, as in docs/config.md",
+            "examples:\n  ragfs config keys\nWith --json: the schema.", [this] { return run_config_keys(session_); });
   }
 
   void add_bench() {
@@ -348,6 +348,25 @@ std::string nearest_command(const CLI::App& app, const std::string& word) {
   return nearest_word(word, names);
 }
 
+// The option a wrong one probably meant, of the command or of all commands; "" when none is near.
+std::string nearest_option(const CLI::App& command, const CLI::App& program, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* app : {&command, &program}) {
+    for (const CLI::Option* option : app->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+  }
+  return nearest_word(word.substr(0, word.find('=')), names);
+}
+
+// What was given and nobody takes, an option rather than a word; "" when there is nothing.
+std::string unexpected(const CLI::App& command, const CLI::App& program, const std::vector<std::string>& left) {
+  const auto option = std::ranges::find_if(left, [](const std::string& w) { return w.size() > 1 && w[0] == '-'; });
+  if (option == left.end()) return left.empty() ? "" : fmt::format("unexpected argument \"{}\"", left.front());
+  const std::string near = nearest_option(command, program, *option);
+  return fmt::format("unknown option \"{}\"{}", *option, near.empty() ? "" : "; did you mean \"" + near + "\"?");
+}
+
 ExitCode report_usage(Session& session, CommandLine& line, const CLI::ParseError& error) {
   const CLI::App* at = &line.app();
   while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
@@ -359,10 +378,13 @@ ExitCode report_usage(Session& session, CommandLine& line, const CLI::ParseError
   std::string what = error.what();
   const std::vector<std::string> left = line.app().remaining(true);
   const auto word = std::find_if(left.begin(), left.end(), [](const std::string& w) { return !w.starts_with('-'); });
-  if (at->get_require_subcommand_min() > 0 && word != left.end()) {
+  const bool incomplete = at->get_require_subcommand_min() > 0;
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr || (incomplete && word == left.end() && !left.empty())) {
+    what = unexpected(*at, line.app(), left);
+  } else if (incomplete && word != left.end()) {
     const std::string near = nearest_command(*at, *word);
     what = fmt::format("unknown command \"{}\"{}", *word, near.empty() ? "" : "; did you mean \"" + near + "\"?");
-  } else if (at->get_require_subcommand_min() > 0) {
+  } else if (incomplete) {
     what = "say which command to run";
   }
   what += fmt::format("; see `ragfs {}--help`", inside ? command + " " : "");
@@ -411,6 +433,10 @@ void describe(const CLI::App& app, const std::string& name, std::vector<CommandD
 
 ExitCode run_command_line(Session& session, std::vector<std::string> arguments) {
   CommandLine line(session);
+  if (!arguments.empty() && arguments.front() == "help") {  // `help ls` is `ls --help`
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
+  }
   std::reverse(arguments.begin(), arguments.end());  // the parser takes them from the back
   try {
     line.app().parse(std::move(arguments));

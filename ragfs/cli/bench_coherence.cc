@@ -1,6 +1,8 @@
 // bench coherence: threads read and mutate through the cache over everything that fails, and each answer is judged.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "ragfs/base/random.h"
@@ -26,6 +28,11 @@ Result<stress::StressSetting> setting_over_engine(Session& session, const std::s
     Result<Config> config = session.load();
     if (!config) return std::unexpected(std::move(config.error()));
     cache = config->cache;
+  }
+  const std::vector<std::string> known = known_providers();
+  if (name != "configured" && std::ranges::find(known, name) == known.end()) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("--provider '{}' is not in this build; there are {}", name, fmt::join(known, ", ")));
   }
   if (name != "configured") cache.provider = name;
   Result<std::shared_ptr<CacheProvider>> engine = open_provider(cache);

@@ -39,7 +39,7 @@ ExitCode run_config_schema(Session& session) {
 }
 
 ExitCode run_config_keys(Session& session) {
-  session.console().out(config_as_markdown());
+  session.console().out(session.console().json() ? config_schema_json() : config_as_markdown());
   return ExitCode::ok;
 }
 

@@ -33,6 +33,7 @@ std::vector<std::string> flags_of(const CommandDescription& command) {
 struct Words {
   std::vector<std::string> globals;   // options of every command
   std::vector<std::string> commands;  // first words
+  std::vector<std::string> groups;    // those of them that a second word must follow
   std::string cases;                  // bash: `  "cache stats") flags="...";;`
   std::vector<CommandDescription> all;
 };
@@ -47,7 +48,10 @@ Words words() {
       continue;
     }
     const std::string first = command.name.substr(0, command.name.find(' '));
-    if (out.commands.empty() || out.commands.back() != first) out.commands.push_back(first);
+    if (out.commands.empty() || out.commands.back() != first) {
+      out.commands.push_back(first);
+      if (first != command.name) out.groups.push_back(first);
+    }
     const auto flags = flags_of(command);
     if (!flags.empty()) {
       out.cases += fmt::format("    {}) flags=\"{}\" ;;\n", command.name.substr(command.name.rfind(' ') + 1),
@@ -67,6 +71,11 @@ std::string second_words(const Words& all, const std::string& first) {
 
 std::string bash_script() {
   const Words all = words();
+  std::string seconds;
+  for (const std::string& group : all.groups) {
+    seconds += fmt::format("      {}) mapfile -t COMPREPLY < <(compgen -W \"{}\" -- \"$word\"); return ;;\n", group,
+                           second_words(all, group));
+  }
   return fmt::format(R"(# bash completion for ragfs: source <(ragfs completion bash)
 _ragfs() {{
   local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}"
@@ -94,25 +103,24 @@ _ragfs() {{
   fi
   if [ -z "$sub" ]; then
     case "$command" in
-      cache) mapfile -t COMPREPLY < <(compgen -W "{2}" -- "$word"); return ;;
-      config) mapfile -t COMPREPLY < <(compgen -W "{3}" -- "$word"); return ;;
-      completion) mapfile -t COMPREPLY < <(compgen -W "bash zsh fish" -- "$word"); return ;;
+{2}      completion) mapfile -t COMPREPLY < <(compgen -W "bash zsh fish" -- "$word"); return ;;
     esac
   fi
-  case "$command" in cache | config) command="$sub" ;; esac
+  case "$command" in {3}) command="$sub" ;; esac
   case "$command" in
 {4}  esac
   if [[ "$word" == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$flags {1}" -- "$word")
     return
   fi
+  if [ "$command" = check ]; then mapfile -t COMPREPLY < <(compgen -f -- "$word"); return; fi
   mapfile -t COMPREPLY < <(ragfs "${{where[@]}}" complete-paths "$word" 2>/dev/null)
   [[ "${{COMPREPLY[0]}}" == */ ]] && compopt -o nospace
 }}
 complete -F _ragfs ragfs
 )",
-                     fmt::join(all.commands, " "), fmt::join(all.globals, " "), second_words(all, "cache"),
-                     second_words(all, "config"), all.cases);
+                     fmt::join(all.commands, " "), fmt::join(all.globals, " "), seconds, fmt::join(all.groups, " | "),
+                     all.cases);
 }
 
 std::string zsh_script() {

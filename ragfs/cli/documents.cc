@@ -105,7 +105,14 @@ ExitCode run_page(Session& session, const std::string& format) {
 }
 
 ExitCode run_completion(Session& session, const std::string& shell) {
-  session.console().out(completion_script(shell));
+  Console& console = session.console();
+  if (console.json()) {
+    JsonWriter json;
+    console.line(
+        json.begin_object().field("shell", shell).field("script", completion_script(shell)).end_object().text());
+    return ExitCode::ok;
+  }
+  console.out(completion_script(shell));
   return ExitCode::ok;
 }
 

@@ -43,7 +43,10 @@ ExitCode run_serve(Session& session, const ServeOptions& options) {
   if (!instance) return console.report("serve", instance.error());
   Config whole = (*instance)->config();
   whole.server = server_config(**instance, options);
-  if (auto valid = whole.validate(); !valid) return console.report("serve", valid.error());
+  // The file was checked when it was read: what is wrong now came by the command line.
+  if (auto valid = whole.validate(); !valid) {
+    return console.report("serve", ErrorCode::invalid_argument, valid.error().message);
+  }
   auto server = server::HttpServer::start(**instance, whole.server, RAGFS_VERSION);
   if (!server) return console.report("serve", server.error());
   for (const std::string& warning : (*instance)->warnings()) console.warn("serve", warning);

@@ -79,11 +79,11 @@ TEST_F(Outage, EndsByAProbeWithinThePause) {
   EXPECT_EQ(hits(), before + 1);
 }
 
-class BlockedWriters : public HookedFixture {};
+class CaseA20Cached : public HookedFixture {};
 
 // Two hundred writers of one path whose backend does not answer: who reads or writes anything else is not delayed, who
 // cannot wait longer is told so, and none is left when the backend comes back.
-TEST_F(BlockedWriters, OfOnePathLeaveAllOtherPathsAlone) {
+TEST_F(CaseA20Cached, BlockedWritersOfOnePathLeaveAllOtherPathsAlone) {
   put_in_backend("/hot/f", "old");
   put_in_backend("/cool/f", "data");
   EXPECT_EQ(read("/cool/f"), "data");

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tests/command_line/program.h"
 
@@ -150,6 +151,34 @@ TEST_F(BadInput, ADirectoryOf100000EntriesIsListedWholeColdAndWarm) {
   EXPECT_TRUE(contains(outcome.out, "\none_more\n"));
   EXPECT_EQ(ragfs({"rm", "-r", "/many"}).code, 0);
   EXPECT_FALSE(host::exists(dir_.file("many")));
+}
+
+class CaseA08CommandLine : public BadInput {};
+// A directory was moved by a listing of at most 1,000 entries, and the rest was lost with the source.
+TEST_F(CaseA08CommandLine, TreesOfManyEntriesAreMovedCopiedAndRemovedWhole) {
+  const auto names = [this](const char* directory) {
+    std::set<std::string> found;
+    for (const auto& entry : host::directory_iterator(dir_.file(directory))) found.insert(entry.path().filename());
+    return found;
+  };
+  for (const int count : {999, 1'000, 1'001, 2'500}) {
+    SCOPED_TRACE(count);
+    host::create_directory(dir_.file("from"));
+    std::set<std::string> made;
+    for (int i = 0; i < count; ++i) {
+      const std::string name = (i % 10 == 0 ? ".hidden-" : "f-") + std::to_string(i);
+      ASSERT_EQ(::mknod(dir_.file("from/" + name).c_str(), S_IFREG | 0644, 0), 0);
+      made.insert(name);
+    }
+    EXPECT_EQ(shell("ls /from\nmv /from /to\ncp -r /to /copy\n").code, 0);
+    EXPECT_FALSE(host::exists(dir_.file("from")));
+    EXPECT_EQ(names("to"), made);
+    EXPECT_EQ(names("copy"), made);
+    EXPECT_EQ(ragfs({"rm", "-r", "/to"}).code, 0);
+    EXPECT_FALSE(host::exists(dir_.file("to")));
+    EXPECT_EQ(names("copy"), made);
+    EXPECT_EQ(ragfs({"rm", "-r", "/copy"}).code, 0);
+  }
 }
 
 TEST_F(BadInput, PathsThatAreNoPathsAreUsageErrors) {

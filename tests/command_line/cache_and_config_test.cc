@@ -1,4 +1,4 @@
-// The commands on cache and configuration: what they print and do, their exit codes, their JSON; the help of all.
+// The commands on cache and configuration: what they print and do, their exit codes, their JSON.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -180,41 +180,6 @@ TEST_F(ConfigCommands, DoctorNamesWhatIsWell) {
   const Outcome outcome = run({"--config", write_config("      provider: embedded\n"), "doctor"});
   EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
   EXPECT_TRUE(contains(outcome.out, "cache provider embedded: works")) << outcome.out;
-}
-
-// --- help ---
-
-TEST(Help, EveryCommandShowsExamplesAndEndsWell) {
-  const std::vector<std::vector<std::string>> commands = {{"ls"},
-                                                          {"tree"},
-                                                          {"stat"},
-                                                          {"glob"},
-                                                          {"cat"},
-                                                          {"grep"},
-                                                          {"write"},
-                                                          {"mkdir"},
-                                                          {"touch"},
-                                                          {"rm"},
-                                                          {"mv"},
-                                                          {"cp"},
-                                                          {"cache", "stats"},
-                                                          {"cache", "off"},
-                                                          {"cache", "on"},
-                                                          {"cache", "flush"},
-                                                          {"cache", "invalidate"},
-                                                          {"config", "check"},
-                                                          {"config", "show"},
-                                                          {"doctor"},
-                                                          {"shell"},
-                                                          {"completion"}};
-  for (std::vector<std::string> command : commands) {
-    const std::string name = command.back();
-    command.emplace_back("--help");
-    const Outcome outcome = run(command);
-    EXPECT_EQ(outcome.code, 0) << name;
-    EXPECT_EQ(outcome.err, "") << name;
-    EXPECT_TRUE(contains(outcome.out, "examples") && contains(outcome.out, "\n  ")) << name << "\n" << outcome.out;
-  }
 }
 
 }  // namespace

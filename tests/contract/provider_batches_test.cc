@@ -61,6 +61,25 @@ TEST_P(ProviderBatches, OneBadItemDoesNotFailItsNeighbours) {
   EXPECT_EQ(get("file:c"), "c");
 }
 
+// The re-put of a key that was there already failed the whole batch.
+TEST_P(CaseB04, APresentATooLargeAndABadKeyFailNoOther) {
+  ASSERT_TRUE(put("file:there", "old"));
+  const bool bounded = can().max_value_bytes < GetParam().largest_tried_bytes;
+  const std::string large(bounded ? can().max_value_bytes + kMaxKeyBytes + 1 : 1, 'x');  // whatever its key
+  const std::vector<PutItem> items{
+      {CacheKey("file:new"), {"", "new"}, {}},         {CacheKey("file:there"), {"", "again"}, {}},
+      {CacheKey("file:large"), {"", large}, {}},       {CacheKey(""), {"", "bad"}, {}},
+      {CacheKey("file:there"), {"", "and again"}, {}}, {CacheKey("file:last"), {"", "last"}, {}}};
+  std::vector<std::string> answers;
+  for (const Result<void>& one : provider().put_many(items, soon())) answers.push_back(kind(one));
+  const std::vector<std::string> expected{"ok", "ok", bounded ? "too_large" : "ok", "invalid_argument", "ok", "ok"};
+  EXPECT_EQ(answers, expected);
+  EXPECT_EQ(get("file:new"), "new");
+  EXPECT_EQ(get("file:there"), "and again");
+  EXPECT_TRUE(get("file:large") == (bounded ? "<miss>" : "x"));
+  EXPECT_EQ(get("file:last"), "last");
+}
+
 TEST_P(ProviderBatches, BatchesAndSingleCallsSeeTheSameStore) {
   ASSERT_TRUE(put("file:a", "single"));
   const std::vector<CacheKey> keys{CacheKey("file:b"), CacheKey("file:a")};

@@ -121,6 +121,7 @@ class ProviderValues : public ProviderContract {};
 class ProviderBatches : public ProviderContract {};
 class ProviderAbilitiesContract : public ProviderContract {};
 class ProviderLoad : public ProviderContract {};
+class CaseB04 : public ProviderContract {};
 // The cached stack over it: also for providers that store nothing.
 class ProviderUnderTheCache : public ProviderContract {};
 // An engine that fails: calls, results and the way back.
@@ -142,5 +143,6 @@ inline std::string fault_case_name(const ::testing::TestParamInfo<FaultCase>& in
   INSTANTIATE_TEST_SUITE_P(Name, ProviderBatches, ::testing::Values(the_case), case_name);           \
   INSTANTIATE_TEST_SUITE_P(Name, ProviderAbilitiesContract, ::testing::Values(the_case), case_name); \
   INSTANTIATE_TEST_SUITE_P(Name, ProviderLoad, ::testing::Values(the_case), case_name);              \
+  INSTANTIATE_TEST_SUITE_P(Name, CaseB04, ::testing::Values(the_case), case_name);                   \
   INSTANTIATE_TEST_SUITE_P(Name, ProviderUnderTheCache, ::testing::Values(the_case), case_name);     \
   INSTANTIATE_TEST_SUITE_P(Name, ProviderFaults, ::testing::ValuesIn(fault_cases(the_case)), fault_case_name)

@@ -68,7 +68,7 @@ BREAKS = {
 }
 
 
-@check("http_handles.stale_after_rename_and_removal")
+@check("http_handles.case_a28_stale_after_rename_and_removal")
 def stale_after_rename_and_removal(t):
     with Server() as server:
         for root in ("/memfs", "/local"):
@@ -91,7 +91,7 @@ def stale_after_rename_and_removal(t):
         t.true(server.metric("ragfs_http_handles_stale_total") >= 2 * len(BREAKS) * len(CALLS), "they are counted")
 
 
-@check("http_handles.stale_after_unmount_and_mount")
+@check("http_handles.case_a28_stale_after_unmount_and_mount")
 def stale_after_unmount_and_mount(t):
     with Server() as server:
         mount = {"fstype": "memfs", "path": "/m"}

@@ -101,6 +101,12 @@ def hits_are_counted_once_and_never_stale(t):
     run_script(t, "hits.py", config=EMBEDDED)
 
 
+@check("python.case_a01_queue_and_server_info_are_never_cached")
+def case_a01_queue_and_server_info_are_never_cached(t):
+    for prefixes in ("", "      bypass_prefixes: [/queue, /local/tmp]\n"):
+        run_script(t, "never_cached.py", "bypassed" if prefixes else "", config=EMBEDDED + prefixes)
+
+
 # What is given here must not be left out: plain bytes would be stored, or locks that nobody else sees be taken.
 REFUSED = """
 import json, os, sys

@@ -81,3 +81,29 @@ def pages_exist(t):
     for name in ("README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "docs/design.md", "docs/formats.md",
                  "packages.txt", "run", "test", ".ci/run"):
         t.true(name in source.files(), f"{name} is missing")
+
+
+CASES_IN = {"_test.cc": re.compile(r"\bTEST(?:_[FP])?\(\s*Case((?:[A-F]\d\d)+)"),
+            "_test.py": re.compile(r"^@check\(\"\w+\.case_([a-f]\d\d)_", re.MULTILINE)}
+
+
+@check("tidy.cases_page")
+def cases_page(t):
+    """docs/cases.md names for each report files whose tests carry its ID, at least one where there is any."""
+    tested = {}
+    for ending, pattern in CASES_IN.items():
+        for name in source.matching(ending):
+            for ids in pattern.findall(source.text(name)):
+                for case in re.findall(r"[A-F]\d\d", ids.upper()):
+                    tested.setdefault(case, set()).add(name)
+    page = "docs/cases.md"
+    listed = {}
+    for number, line in enumerate(source.lines(page), 1):
+        row = re.match(r"\| ([A-F]\d\d) \| [^|]+ \| ([^|]+) \|$", line)
+        if row:
+            listed[row.group(1)] = set(re.findall(r"`([\w/.]+)`", row.group(2)))
+            there = tested.get(row.group(1), set())
+            t.equal(sorted(listed[row.group(1)] - there), [], f"{page}:{number}: files without a test of it")
+            t.true(bool(listed[row.group(1)]) or not there, f"{page}:{number}: is tested in {sorted(there)}")
+    t.equal(sorted(set(tested) - set(listed)), [], f"{page} has no row of these")
+    t.true(len(listed) > 100, f"{page} has a row for each report")

@@ -19,6 +19,7 @@ class LocalFileSystemTest : public LocalTestTree {};
 class LocalTemps : public LocalTestTree {};
 class LocalCosts : public LocalTestTree {};
 class CaseA16 : public LocalTestTree {};
+class CaseD35 : public LocalTestTree {};
 
 TEST_F(LocalFileSystemTest, ConfigurationIsChecked) {
   EXPECT_EQ(LocalFileSystem::open({}).error().code, ErrorCode::config);
@@ -331,6 +332,28 @@ TEST_F(LocalCosts, AReadIsOneCallAStep) {
   files.reset_calls();
   ASSERT_EQ(put("/a/b/f", "x"), "ok");
   EXPECT_LE(files.all_calls(), 10);
+}
+
+// To open one file of a directory with millions of them took minutes.
+TEST_F(CaseD35, OneFileCostsTheSameCallsHoweverManyLieBesideIt) {
+  const auto calls_of_everything = [&](const std::string& directory) {
+    files.reset_calls();
+    EXPECT_EQ(put(directory + "/f", "x", WriteFlag::create_new), "ok");
+    EXPECT_EQ(put(directory + "/f", "y"), "ok");
+    EXPECT_EQ(get(directory + "/f"), "y");
+    EXPECT_EQ(kind(fs->stat(ctx, P(directory + "/f"))), "ok");
+    EXPECT_EQ(kind(fs->stat(ctx, P(directory + "/absent"))), "not_found");
+    EXPECT_EQ(kind(fs->touch(ctx, P(directory + "/f"))), "ok");
+    EXPECT_EQ(kind(fs->rename(ctx, P(directory + "/f"), P(directory + "/g"))), "ok");
+    EXPECT_EQ(kind(fs->remove(ctx, P(directory + "/g"))), "ok");
+    return files.all_calls();
+  };
+  host::create_directory(root / "few");
+  host::create_directory(root / "many");
+  for (int i = 0; i < 50'000; ++i) {
+    ASSERT_EQ(::mknod((root / "many" / ("f" + std::to_string(i))).c_str(), S_IFREG | 0644, 0), 0);
+  }
+  EXPECT_EQ(calls_of_everything("/many"), calls_of_everything("/few"));
 }
 
 TEST_F(LocalCosts, ARangeOfALargeFileReadsTheRangeOnly) {

@@ -215,7 +215,8 @@ Result<StressSetting> find_setting(std::string_view name) {
     if (setting.name == name) return setting;
     names.push_back(setting.name);
   }
-  return fail(ErrorCode::config, fmt::format("setting: '{}' is not known; there are {}", name, fmt::join(names, ", ")));
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("--setting '{}' is not known; there are {}", name, fmt::join(names, ", ")));
 }
 
 StressSetting setting_over(std::shared_ptr<CacheProvider> engine) {
