@@ -1,9 +1,9 @@
 // The disk tier: hits beside a bare pread, fill beside fio, recovery, and a replayed trace with and without the filter.
 //
 // In a directory of its own below RAGFS_BENCH_DIR (default: the temporary directory). Hits: 4 KiB blocks, in random
-// order, one thread, O_DIRECT on both sides. Fill: buckets of 32 MiB beside `fio` writing 1 MiB blocks with a fdatasync
-// every 32. The trace: ../shared/data/conversation_trace.jsonl.zst, DRAM 5,000 + disk 50,000 blocks, left out when
-// absent.
+// order, one thread, O_DIRECT on both sides; then both from the page cache. Fill: buckets of 32 MiB beside `fio`
+// writing 1 MiB blocks with a fdatasync every 32. The trace: ../shared/data/conversation_trace.jsonl.zst, DRAM 5,000 +
+// disk 50,000 blocks, left out when absent.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -55,10 +55,14 @@ std::string key_of(uint64_t i) {
   return std::string(kKeyBytes - key.size(), 'k') + key;
 }
 
-std::unique_ptr<DiskTier> open_tier(const std::string& directory, uint64_t bucket_bytes = uint64_t{32} << 20) {
-  auto opened = DiskTier::open(
-      {.directory = directory, .capacity_bytes = uint64_t{4} << 30, .bucket_bytes = bucket_bytes, .min_free_bytes = 0},
-      {});
+std::unique_ptr<DiskTier> open_tier(const std::string& directory, uint64_t bucket_bytes = uint64_t{32} << 20,
+                                    bool direct = true) {
+  auto opened = DiskTier::open({.directory = directory,
+                                .capacity_bytes = uint64_t{4} << 30,
+                                .bucket_bytes = bucket_bytes,
+                                .min_free_bytes = 0,
+                                .direct_io = direct},
+                               {});
   if (!opened) die(opened.error().text());
   return std::move(*opened);
 }
@@ -90,14 +94,15 @@ double fill(DiskTier& tier, uint64_t from, uint64_t to, const Bytes& value) {
 }
 
 // p50 and p99 of hits on objects that fill `block_bytes` of the disk, and of preads of as much.
-void hits(Report& report, const Place& place, size_t block_bytes, uint64_t objects, int reads) {
-  const std::string label = fmt::format("{}k", block_bytes / 1024);
+// Both with O_DIRECT, or both from the page cache.
+void hits(Report& report, const Place& place, size_t block_bytes, uint64_t objects, int reads, bool direct = true) {
+  const std::string label = fmt::format("{}k{}", block_bytes / 1024, direct ? "" : "_buffered");
   const std::string directory = place.sub("hits_" + label);
-  const auto tier = open_tier(directory);
+  const auto tier = open_tier(directory, uint64_t{32} << 20, direct);
   const size_t value_bytes = block_bytes - record_bytes(kKeyBytes, 0);
   fill(*tier, 0, objects, Bytes::from_string(std::string(value_bytes, 'v')));
   const std::string bare_file = directory + "/../bare_" + label;
-  const int fd = ::open(bare_file.c_str(), O_RDWR | O_CREAT | O_DIRECT, 0600);
+  const int fd = ::open(bare_file.c_str(), O_RDWR | O_CREAT | (direct ? O_DIRECT : 0), 0600);
   if (fd < 0) die("no O_DIRECT here");
   AlignedBuffer buffer(block_bytes);
   std::memset(buffer.data(), 'b', block_bytes);
@@ -267,6 +272,7 @@ int run(int argc, char** argv) {
   Report report("disk");
   hits(report, place, 4096, options.quick ? 20'000 : 100'000, options.quick ? 1'000 : 10'000);
   hits(report, place, 65'536, options.quick ? 1'000 : 8'000, options.quick ? 400 : 4'000);
+  hits(report, place, 4096, options.quick ? 20'000 : 50'000, options.quick ? 5'000 : 50'000, false);
   fills(report, place, options.quick ? 256 : 1'024);
   recovery(report, place, options.quick ? 200'000 : 1'000'000);
   const auto trace = read_trace(options.quick ? 100'000 : SIZE_MAX);

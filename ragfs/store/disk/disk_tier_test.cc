@@ -276,6 +276,26 @@ TEST_F(DiskTierTest, ErrorsOfOneFileOrOfThisProcessNeverFence) {
   EXPECT_EQ(read("b"), "2");
 }
 
+// What a file system tells late: at the close of a file, at the sync of its directory, at a removal.
+TEST_F(DiskTierTest, ErrorsOfCloseOfTheDirectoryAndOfRemovalsAreReported) {
+  start();
+  for (const auto& [call, op] : {std::pair("close", DiskOp::close), std::pair("fsync", DiskOp::fsync)}) {
+    const uint64_t before = tier_->errors(op);
+    files_.add(Fault(call, EIO));
+    EXPECT_FALSE(write({record("a", "1")}).has_value()) << call;
+    EXPECT_EQ(tier_->errors(op), before + 1) << call;
+    ASSERT_TRUE(tier_->fence().wait_idle(Deadline::in_ms(20'000)));
+    files_.clear();
+  }
+  EXPECT_GE(tier_->fence().stats().checks, 2U);
+  EXPECT_FALSE(tier_->fence().fenced());
+  files_.add(Fault("pwrite", ENOSPC));
+  files_.add(Fault("unlinkat", EROFS));  // of what was given up
+  EXPECT_FALSE(write({record("a", "1")}).has_value());
+  EXPECT_TRUE(tier_->fence().fenced());
+  EXPECT_EQ(tier_->fence().reason().op, DiskOp::unlink);
+}
+
 TEST_F(CaseB01, ShortReadsAndWritesAreLogicalErrors) {
   DiskTierConfig with = config();
   with.direct_io = false;  // direct I/O refuses to read ten bytes

@@ -390,6 +390,14 @@ void MemoryTier::visit(const std::function<bool(const EvictedObject&)>& visit) {
   }
 }
 
+void MemoryTier::visit_one(std::string_view key, uint64_t hash,
+                           const std::function<void(const EvictedObject&)>& visit) {
+  Entry* entry = shard_for(hash).find(key, hash);
+  if (entry == nullptr) return;
+  if (!is_expired(entry)) visit(describe(*entry));
+  entry->drop_ref();
+}
+
 void MemoryTier::clear() {
   const auto all = [](std::string_view, std::string_view) { return true; };
   if (auto erased = erase_if(all, Deadline::never()); !erased) return;

@@ -102,6 +102,8 @@ class MemoryTier {
   // Shows every object that was there all the time, pinned meanwhile, under no lock; of those put or erased meanwhile
   // any. Ends early when `visit` answers false.
   void visit(const std::function<bool(const EvictedObject&)>& visit);
+  // Shows one object, pinned meanwhile, under no lock; nothing when it is absent. Counts as neither hit nor miss.
+  void visit_one(std::string_view key, uint64_t hash, const std::function<void(const EvictedObject&)>& visit);
   // Erases everything and gives its memory back, but for what readers hold.
   void clear();
 

@@ -146,6 +146,17 @@ void SecondTier::evicted(const EvictedObject& object, uint64_t ticket) {
   lane.offer(record_of(object), ticket);
 }
 
+void SecondTier::was_put(std::string_view key, uint64_t hash) {
+  if (!config_.offload_on_put || closed_.load(std::memory_order_relaxed)) return;
+  // What memory shows now may be another's put, which is newer; a change that comes later is seen by the ticket.
+  const uint64_t ticket = shared_->marks.now();
+  memory_->visit_one(key, hash, [&](const EvictedObject& object) {
+    DiskLane& lane = lane_for(hash);
+    if (lane.refuses(hash, record_bytes(key.size(), object.value.size()))) return;
+    lane.offer(record_of(object), ticket);
+  });
+}
+
 // --- ending ---
 
 bool SecondTier::flush(Deadline deadline) {

@@ -30,6 +30,7 @@ struct SecondTierConfig {
 
   std::vector<DiskTierConfig> disks;          // 1 to 16 directories
   bool admit_all = false;                     // else by second touch
+  bool offload_on_put = false;                // objects are offered when they are put, not only when they are evicted
   uint32_t promote_hits = 2;                  // disk hits after which an object goes back to memory; 0 = never
   uint64_t queue_bytes = uint64_t{64} << 20;  // waiting and being written, of each directory
   size_t queue_records = 65'536;              // the same, in objects
@@ -80,6 +81,9 @@ class SecondTier final : public EvictionSink {
     SecondTier* tier_;
     uint64_t hash_;
   };
+
+  // The key was put, and the Change around that has ended: with offload_on_put what memory holds of it is offered.
+  void was_put(std::string_view key, uint64_t hash);
 
   uint64_t before_eviction() noexcept override { return shared_->marks.now(); }
   void evicted(const EvictedObject& object, uint64_t ticket) override;

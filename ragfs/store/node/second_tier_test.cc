@@ -429,5 +429,56 @@ TEST_F(SecondTierTest, AWriteThatIsGivenUpEndsItsTasks) {
   EXPECT_EQ(get("k"), "v2");
 }
 
+TEST_F(SecondTierTest, WhatIsPutIsWrittenAtOnceWhereThatIsWanted) {
+  SecondTierConfig with = config();
+  with.offload_on_put = true;
+  start(with);
+  put("k", "v1");
+  tier_->was_put("k", hash("k"));
+  ASSERT_TRUE(flush());
+  EXPECT_TRUE(in_memory("k"));
+  EXPECT_EQ(figure("disk_offload_written_total"), 1);
+  put("k", "v2");
+  memory_->erase("k", hash("k"));
+  EXPECT_EQ(get("k"), std::nullopt) << "the copy is older";
+  put("k", "v3");
+  tier_->was_put("k", hash("k"));
+  ASSERT_TRUE(flush());
+  memory_->erase("k", hash("k"));
+  EXPECT_EQ(get("k"), "v3");
+}
+
+// Several put one key and each offers it then: what the disk has in the end is the last of them or nothing.
+TEST_F(CaseE05, OffersOfPutsThatMeetEachOtherLeaveNothingOlder) {
+  SecondTierConfig with = config();
+  with.offload_on_put = true;
+  start(with);
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> latest{0};
+    Mutex one_at_a_time;  // so that the last value is known
+    {
+      std::vector<std::jthread> threads;
+      for (int t = 0; t < 4; ++t) {
+        threads.emplace_back([&] {
+          for (int i = 0; i < 25; ++i) {
+            {
+              const MutexLock lock(one_at_a_time);
+              put("k", fmt::format("v{}", ++latest));
+            }
+            tier_->was_put("k", hash("k"));
+          }
+        });
+      }
+    }
+    ASSERT_TRUE(flush());
+    memory_->erase("k", hash("k"));
+    const auto found = get("k");
+    if (found) {
+      EXPECT_EQ(*found, fmt::format("v{}", latest.load()));
+    }
+  }
+  EXPECT_GT(figure("disk_offload_written_total"), 0);
+}
+
 }  // namespace
 }  // namespace ragfs
