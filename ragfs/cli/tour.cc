@@ -112,7 +112,7 @@ void print_next_steps(Session& session) {
   console.line("\nwhat to try next");
   console.line(fmt::format("  {} ls -l /", ragfs));
   console.line(fmt::format("  {} tree -L 2 /", ragfs));
-  console.line(fmt::format("  {} grep -i urgent /", ragfs));
+  console.line(fmt::format("  {} grep -i deadline /", ragfs));
   console.line(fmt::format("  {} shell      one process for many commands: watch `cache stats` grow", ragfs));
   console.line(fmt::format("  {} doctor     is everything in order?", ragfs));
 }

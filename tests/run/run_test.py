@@ -132,6 +132,13 @@ def makes_a_workspace(t):
             url = run.url()
             t.true(Path(folder, "workspace").is_dir(), f"workspace/ is there: {run.printed}")
             t.true("serving" in run.printed and "workspace" in run.printed, "and is what is served")
+            hints = [line.strip() for line in run.printed.splitlines() if line.startswith(f"  {PROGRAM} ")]
+            t.true(len(hints) >= 7, f"commands to try next: {hints}")
+            for hint in hints:
+                command = re.split(r" {3,}", hint)[0]  # what follows says what it is for
+                done = subprocess.run(command, shell=True, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True,
+                                      text=True, timeout=TIMEOUT_S, check=False)
+                t.equal((done.returncode, done.stderr), (0, ""), f"{command!r} works as it is printed")
             found = json.loads(get(url + "/api/v1/glob?path=/&pattern=**/.abstract.md&show_hidden=true"))
             t.true(len(found["entries"]) > 10, f"the sample is served: {len(found['entries'])} abstracts")
             t.equal(run.interrupt(), 0)
