@@ -2,10 +2,14 @@
 //
 // RAGFS_BENCH_PAGES=DIR: a directory of pages (else drawn ones); RAGFS_BENCH_TRACE=FILE: a request trace, JSON lines
 // with "hash_ids" (else drawn conversations). The backend is a local directory in the system's page cache.
+// Then the same turns with and without reading ahead, which has all the time between two calls, as it has while an
+// agent thinks, or none at all: hit ratio, what part of what was read ahead was used, and the readers' times side by
+// side.
 #include <fmt/format.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -113,8 +117,12 @@ class Runner {
  public:
   Runner(FileSystem& fs, Times* times, Recorder* recorder) : fs_(fs), times_(times), recorder_(recorder) {}
 
-  void run(const std::vector<Call>& calls) {
-    for (const Call& call : calls) one(call);
+  void run(const std::vector<Call>& calls, const std::function<void(bool)>& before_call = {}) {
+    for (const Call& call : calls) {
+      // A turn begins at the root.
+      if (before_call) before_call(call.kind == CallKind::list && call.path == "/");
+      one(call);
+    }
   }
 
  private:
@@ -207,6 +215,69 @@ void add_times(Report& report, const std::string& suffix, const Times& times) {
   report.add("write_p99_ns" + suffix, percentile(times.write_ns, 0.99));
 }
 
+struct AheadFigures {
+  std::vector<double> read_p50_ns;
+  std::vector<double> read_p99_ns;
+  std::vector<double> list_p99_ns;
+  double hit_ratio = 0;
+  double filled = 0;
+  double hits = 0;
+  double waste = 0;
+  double dropped = 0;
+  double misses = 0;
+};
+
+// The calls through a cache of `budget` bytes, with or without reading ahead.
+void run_ahead(const Tree& tree, const std::vector<Call>& calls, uint64_t budget, bool ahead, bool thinks,
+               AheadFigures& figures) {
+  constexpr int64_t kTurnMs = 5'000;  // by the cache's clock
+  const TempTree files(tree);
+  ManualClock clock;
+  PrefetchConfig prefetch;
+  prefetch.enabled = ahead;
+  const Stack stack = Stack::cached_over(files.backend(), budget, {}, prefetch, clock);
+  Times times;
+  Runner(*stack.top, &times, nullptr).run(calls, [&](bool turn_begins) {
+    if (turn_begins) clock.advance_ms(kTurnMs);
+    if (ahead && thinks) (void)stack.domain->prefetch_lane()->wait_until_idle(Deadline::in_ms(kTurnMs));
+  });
+  (void)stack.cached->stop_prefetch(Deadline::in_ms(kTurnMs));
+  const auto count = [&](CacheCounter counter) { return static_cast<double>(stack.cached->count(counter)); };
+  figures.read_p50_ns.push_back(median(times.read_ns));
+  figures.read_p99_ns.push_back(percentile(times.read_ns, 0.99));
+  figures.list_p99_ns.push_back(percentile(times.list_ns, 0.99));
+  figures.hit_ratio = hit_ratio_of(*stack.cached);
+  figures.filled = count(CacheCounter::prefetch_filled);
+  figures.hits = count(CacheCounter::prefetch_hit);
+  figures.waste = count(CacheCounter::prefetch_waste);
+  figures.dropped = count(CacheCounter::prefetch_dropped);
+  figures.misses = count(CacheCounter::file_miss) + count(CacheCounter::directory_miss);
+}
+
+void compare_ahead(Report& report, const Tree& tree, const std::vector<Call>& calls, uint64_t budget,
+                   const std::string& suffix) {
+  constexpr int kRounds = 5;
+  for (const bool thinks : {true, false}) {
+    AheadFigures with;
+    AheadFigures without;
+    for (int round = 0; round < kRounds; ++round) {
+      run_ahead(tree, calls, budget, round % 2 == 0, thinks, round % 2 == 0 ? with : without);
+      run_ahead(tree, calls, budget, round % 2 != 0, thinks, round % 2 != 0 ? with : without);
+    }
+    const std::string name = fmt::format("{}_{}", suffix, thinks ? "thinking" : "hurried");
+    report.add("hit_ratio_plain" + name, without.hit_ratio);
+    report.add("hit_ratio_ahead" + name, with.hit_ratio);
+    report.add("precision" + name, with.hits / with.filled);
+    report.add("coverage" + name, with.hits / (with.hits + with.misses));
+    report.add("read_ahead" + name, with.filled);
+    report.add("waste" + name, with.waste);
+    report.add("dropped" + name, with.dropped);
+    report.add("read_p50_ratio" + name, median_ratio(without.read_p50_ns, with.read_p50_ns));
+    report.add("read_p99_ratio" + name, median_ratio(without.read_p99_ns, with.read_p99_ns));
+    report.add("list_p99_ratio" + name, median_ratio(without.list_p99_ns, with.list_p99_ns));
+  }
+}
+
 int run(int argc, char** argv) {
   const Options options = start(argc, argv);
   const Tree tree = tree_of_pages(from_environment("RAGFS_BENCH_PAGES"), kSeed);
@@ -241,6 +312,10 @@ int run(int argc, char** argv) {
     report.add("lfu_hit_ratio" + suffix, lfu_hit_ratio(recorder.accesses(), budget));
     report.add("min_hit_ratio" + suffix, min_hit_ratio(recorder.accesses(), budget));
     add_times(report, suffix, times);
+  }
+  for (const int part : {4, 1}) {
+    const uint64_t budget = std::max<uint64_t>(working_set / part, MemoryTierConfig::kLeastCapacityBytes);
+    compare_ahead(report, tree, calls, budget, fmt::format("_1_{}", part));
   }
   report.print();
   return 0;

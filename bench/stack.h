@@ -24,7 +24,8 @@ struct Stack {
   std::shared_ptr<FileSystem> top;
 
   // The backend at "/", with an embedded cache of `dram_bytes` in front of it.
-  static Stack cached_over(std::shared_ptr<FileSystem> backend, uint64_t dram_bytes, CachedMountConfig mount = {}) {
+  static Stack cached_over(std::shared_ptr<FileSystem> backend, uint64_t dram_bytes, CachedMountConfig mount = {},
+                           PrefetchConfig prefetch = {}, const Clock& clock = Clock::system()) {
     EmbeddedConfig embedded;
     embedded.dram_bytes = dram_bytes;
     CoherenceConfig config;
@@ -33,10 +34,11 @@ struct Stack {
     config.sweep_records = SIZE_MAX;
     // A new epoch is how they empty the cache: what is there from before is no hit, verified or not.
     config.verify_inherited = false;
+    config.prefetch = prefetch;
     auto provider = std::shared_ptr<CacheProvider>(*EmbeddedProvider::create(embedded));
     Stack stack;
     stack.backend = backend;
-    stack.domain = std::make_shared<CoherenceDomain>(config, std::move(provider));
+    stack.domain = std::make_shared<CoherenceDomain>(config, std::move(provider), clock);
     stack.cached = std::make_shared<CachedFileSystem>(std::move(backend), stack.domain, mount);
     stack.top = around(stack.cached);
     return stack;
