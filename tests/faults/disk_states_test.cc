@@ -142,6 +142,26 @@ TEST_F(DiskFaults, ADeviceThatHangsIsSuspendedUntilItGoesOn) {
   EXPECT_FALSE(tier().fence().fenced());
 }
 
+// The device acknowledges writes and keeps none: every call succeeds, no wrong bytes are served, the probe finds it
+// out.
+TEST_F(DiskFaults, ADeviceThatDropsWritesIsFoundOutByTheProbe) {
+  NEEDS_DISK({.can_drop = true});
+  start(config(), PosixFiles::system());
+  put_many("k");
+  ASSERT_TRUE(tier_->flush(Deadline::in_ms(20'000)));
+  EXPECT_GT(hits("k"), 600);
+  disk_->drop_writes();
+  put_many("later");
+  tier_->flush(Deadline::in_ms(20'000));
+  EXPECT_TRUE(wait_until([&] {
+    (void)hits("later", 700);
+    return tier().fence().fenced();
+  }));
+  EXPECT_TRUE(tier().fence().reason().reason.starts_with("probe")) << tier().fence().reason().reason;
+  ASSERT_TRUE(put("fresh"));
+  EXPECT_TRUE(memory_->get("fresh", hash64("fresh")));
+}
+
 // Each kind of directory that cannot be used: the process starts, serves from memory, and says why.
 TEST_F(DiskFaults, AProcessStartsOnEveryKindOfBadDirectory) {
   NEEDS_DISK({});

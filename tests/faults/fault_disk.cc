@@ -35,7 +35,7 @@ Result<std::unique_ptr<FaultDisk>> FaultDisk::make(const Options& options) {
   const bool no_device = options.file_system == "tmpfs";
   std::vector<std::string> tools = {"mount"};
   if (!no_device) tools.insert(tools.end(), {"losetup", mkfs, "xfs_io"});
-  if (options.can_die || options.can_hang) tools.insert(tools.end(), {"nbdkit", "nbdfuse"});
+  if (options.can_die || options.can_hang || options.can_drop) tools.insert(tools.end(), {"nbdkit", "nbdfuse"});
   for (const std::string& tool : tools) {
     if (shell("command -v " + tool) != 0) return cannot("no " + tool);
   }
@@ -52,6 +52,8 @@ Result<std::unique_ptr<FaultDisk>> FaultDisk::make(const Options& options) {
   if (options.can_hang) {
     attached = disk->serve("--filter=pause", fmt::format("pause-control={}/pause", disk->base_)) &&
                disk->attach(disk->base_ + "/nbd/nbd");
+  } else if (options.can_drop) {
+    attached = disk->serve_by_script() && disk->attach(disk->base_ + "/nbd/nbd");
   } else if (options.can_die) {
     attached =
         disk->serve("--filter=error", fmt::format("error=EIO error-rate=100% error-file={}/dead", disk->base_)) &&
@@ -70,16 +72,30 @@ Result<std::unique_ptr<FaultDisk>> FaultDisk::make(const Options& options) {
 }
 
 bool FaultDisk::serve(const std::string& filters, const std::string& parameters) {
-  const std::string socket = base_ + "/socket";
-  std::filesystem::create_directories(base_ + "/nbd");
-  if (shell(fmt::format("nbdkit -P {0}/nbdkit.pid -U {1} {2} file {0}/image {3} </dev/null >/dev/null 9>&-", base_,
-                        socket, filters, parameters)) != 0) {
+  if (shell(fmt::format("nbdkit -P {0}/nbdkit.pid -U {0}/socket {1} file {0}/image {2} </dev/null >/dev/null 9>&-",
+                        base_, filters, parameters)) != 0) {
     return false;
   }
+  return mount_served();
+}
+
+bool FaultDisk::serve_by_script() {
+  const std::string script = fmt::format(
+      "nbdkit -P {0}/nbdkit.pid -U {0}/socket eval get_size='stat -c %s {0}/image' can_write='exit 0' "
+      "can_flush='exit 0' flush='exit 0' "
+      "pread='dd if={0}/image iflag=skip_bytes,count_bytes skip=$4 count=$3 bs=256k status=none' "
+      "pwrite='if [ -e {0}/drop ]; then cat >/dev/null; else dd of={0}/image oflag=seek_bytes iflag=fullblock "
+      "conv=notrunc seek=$4 bs=256k status=none; fi' </dev/null >/dev/null 9>&-",
+      base_);
+  return shell(script) == 0 && mount_served();
+}
+
+bool FaultDisk::mount_served() {
+  std::filesystem::create_directories(base_ + "/nbd");
   std::ifstream(base_ + "/nbdkit.pid") >> nbdkit_pid_;
   served_ = true;
   // It stays in the foreground; it ends when its mount goes.
-  shell(fmt::format("nbdfuse {0}/nbd --unix {1} </dev/null >/dev/null 2>&1 9>&- &", base_, socket));
+  shell(fmt::format("nbdfuse {0}/nbd --unix {0}/socket </dev/null >/dev/null 2>&1 9>&- &", base_));
   const Deadline until = Deadline::in_ms(10'000);
   while (!std::filesystem::exists(base_ + "/nbd/nbd")) {
     if (until.expired()) return false;
@@ -128,6 +144,7 @@ FaultDisk::~FaultDisk() {
   if (options_.can_hang) go_on();
   std::error_code ignored;
   std::filesystem::remove(base_ + "/dead", ignored);  // or unmounting would fail
+  std::filesystem::remove(base_ + "/drop", ignored);
   shell(fmt::format("umount {0} || umount -l {0}", mount_point()));
   detach();
   std::filesystem::remove_all(base_, ignored);
@@ -141,6 +158,8 @@ bool FaultDisk::note_ext4_error() {
 }
 
 void FaultDisk::kill_device() { const std::ofstream made(base_ + "/dead"); }
+
+void FaultDisk::drop_writes() { const std::ofstream made(base_ + "/drop"); }
 
 bool FaultDisk::freeze() {
   frozen_ = shell("fsfreeze -f " + mount_point()) == 0;

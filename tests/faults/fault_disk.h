@@ -27,6 +27,7 @@ class FaultDisk {
     uint64_t size_bytes = uint64_t{400} << 20;
     bool can_hang = false;  // through nbdkit: hang() and go_on()
     bool can_die = false;   // through nbdkit: kill_device()
+    bool can_drop = false;  // through nbdkit: drop_writes()
   };
   // Errors: not_supported, with what the machine lacks.
   static Result<std::unique_ptr<FaultDisk>> make(const Options& options);
@@ -42,6 +43,8 @@ class FaultDisk {
   bool shut_down();
   // Every call on the device fails with EIO from here on. Only with can_die.
   void kill_device();
+  // Writes to the device are acknowledged and not made, from here on. Only with can_drop.
+  void drop_writes();
   // Calls on the device are not answered until go_on(). Only with can_hang.
   bool hang() { return control('p', 'P'); }
   bool go_on() { return control('r', 'R'); }
@@ -65,6 +68,10 @@ class FaultDisk {
  private:
   explicit FaultDisk(Options options) : options_(std::move(options)) {}
   bool serve(const std::string& filters, const std::string& parameters);
+  // By a script for each call, whose writes come to nothing once the file "drop" is there.
+  bool serve_by_script();
+  // Makes what nbdkit serves a file, base_/nbd/nbd.
+  bool mount_served();
   bool control(char command, char answer);
   bool attach(const std::string& file);
   void detach();
