@@ -51,7 +51,8 @@ std::optional<SecondTierConfig> disk_config(const DiskSection& disk) {
     one.direct_io = disk.direct_io;
     config.disks.push_back(std::move(one));
   }
-  config.admit_all = disk.admission == "all";
+  config.offload_on_put = disk.admission == "on_put";
+  config.admit_all = disk.admission == "all" || config.offload_on_put;
   config.promote_hits = static_cast<uint32_t>(disk.promote_hits);
   config.queue_bytes = disk.queue_bytes;
   config.flush_ms = disk.flush_ms;

@@ -112,8 +112,9 @@ const Section& disk_fields() {
               .in("bytes")
               .between(0, 256 * kTiB),
           field("admission", &DiskSection::admission)
-              .says("What is written: what was used twice, or everything that memory evicts.")
-              .one_of({"second_touch", "all"}),
+              .says(
+                  "What is written: of what memory evicts that which was used twice, or all; or what is put, at once.")
+              .one_of({"second_touch", "all", "on_put"}),
           field("promote_hits", &DiskSection::promote_hits)
               .says("Hits on the disk after which an object goes back to memory; 0: never.")
               .between(0, 255),

@@ -77,7 +77,7 @@ const std::vector<Row>& rows() {
       {disk + "capacity_bytes", "1GiB", "1073741824", "1", "a size from 1048576", ""},
       {disk + "bucket_bytes", "8MiB", "8388608", "1KiB", "1KiB is not allowed; a size from 65536", ""},
       {disk + "min_free_bytes", "0", "0", "-1", "-1 is not allowed; a size", ""},
-      {disk + "admission", "all", "all", "some", "one of second_touch, all is expected", ""},
+      {disk + "admission", "all", "all", "some", "one of second_touch, all, on_put is expected", ""},
       {disk + "promote_hits", "3", "3", "-1", "an integer from 0 to 255", ""},
       {disk + "queue_bytes", "8MiB", "8388608", "1", "a size from 1048576", ""},
       {disk + "flush_ms", "100", "100", "0", "an integer from 1 to 600000", ""},

@@ -93,8 +93,13 @@ Bytes EmbeddedProvider::get_by_hash(uint64_t key_hash) noexcept {
 Result<void> EmbeddedProvider::put(const CacheKey& key, const ValueParts& value, const PutOptions& options,
                                    Deadline deadline) {
   if (closed_.load(std::memory_order_relaxed)) return closed();
-  const auto change_here = change(key, deadline);
-  return memory_->put(item_for(key, value, options));
+  Result<void> stored;
+  {
+    const auto change_here = change(key, deadline);
+    stored = memory_->put(item_for(key, value, options));
+  }
+  if (stored && second_ != nullptr) second_->was_put(key.text(), key.hash());
+  return stored;
 }
 
 Result<void> EmbeddedProvider::erase(const CacheKey& key, Deadline deadline) {
@@ -124,7 +129,12 @@ Result<void> EmbeddedProvider::put_atomic(std::span<const PutItem> items, Deadli
   std::vector<MemoryTier::Item> all;
   all.reserve(items.size());
   for (const PutItem& item : items) all.push_back(item_for(item.key, item.value, item.options));
-  return memory_->put_atomic(all);
+  Result<void> stored = memory_->put_atomic(all);
+  changes.clear();
+  for (const PutItem& item : items) {
+    if (stored && second_ != nullptr) second_->was_put(item.key.text(), item.key.hash());
+  }
+  return stored;
 }
 
 Result<uint64_t> EmbeddedProvider::erase_if(const std::function<bool(std::string_view, std::string_view)>& covered,
