@@ -60,25 +60,25 @@ class CacheFixture : public ::testing::Test {
   static std::string text_of(const Result<Bytes>& result) {
     return result ? result->str() : "ERROR " + std::string(kind_name(result.error().code));
   }
-  std::string read(std::string_view path) { return text_of(cached->read(ctx, path_of(path), 0, 0)); }
+  std::string read(std::string_view path) { return text_of(cached->read(own(), path_of(path), 0, 0)); }
   template <typename T>
   static std::string kind_of(const Result<T>& result) {
     return result ? "ok" : std::string(kind_name(result.error().code));
   }
-  std::string read_backend(std::string_view path) { return text_of(backend->read(ctx, path_of(path), 0, 0)); }
+  std::string read_backend(std::string_view path) { return text_of(backend->read(own(), path_of(path), 0, 0)); }
   bool write(std::string_view path, std::string_view data, WriteFlag flag = WriteFlag::create) {
-    return cached->write(ctx, path_of(path), data, 0, flag).has_value();
+    return cached->write(own(), path_of(path), data, 0, flag).has_value();
   }
-  bool mkdir(std::string_view path) { return cached->mkdir(ctx, path_of(path), kDefaultDirMode).has_value(); }
+  bool mkdir(std::string_view path) { return cached->mkdir(own(), path_of(path), kDefaultDirMode).has_value(); }
   // Writes past the cache: what is in the backend before the story begins.
   void put_in_backend(std::string_view path, std::string_view data) {
     const Path target = path_of(path);
-    ASSERT_TRUE(backend->ensure_parent_dirs(ctx, target, kDefaultDirMode));
-    ASSERT_TRUE(backend->write(ctx, target, data, 0, WriteFlag::create));
+    ASSERT_TRUE(backend->ensure_parent_dirs(own(), target, kDefaultDirMode));
+    ASSERT_TRUE(backend->write(own(), target, data, 0, WriteFlag::create));
   }
   // Names in a listing, in its order, joined by spaces.
   std::string list(std::string_view path) {
-    const auto entries = cached->read_dir(ctx, path_of(path));
+    const auto entries = cached->read_dir(own(), path_of(path));
     if (!entries) return "ERROR " + std::string(kind_name(entries.error().code));
     std::vector<FileInfo> sorted = *entries;
     sort_entries(sorted);
@@ -87,10 +87,13 @@ class CacheFixture : public ::testing::Test {
     return names;
   }
   std::string stat_size(std::string_view path) {
-    const auto info = cached->stat(ctx, path_of(path));
+    const auto info = cached->stat(own(), path_of(path));
     return info ? std::to_string(info->size) : "ERROR " + std::string(kind_name(info.error().code));
   }
   uint64_t hits() const { return cached->count(CacheCounter::file_hit); }
+
+  // One for each call: threads of a test share the fixture, and a call notes things in its context.
+  Context own() const { return ctx; }
 
   Context ctx;
   std::shared_ptr<FileSystem> backend;
