@@ -64,6 +64,7 @@ constexpr size_t kNotLookedUp = SIZE_MAX;
 void CachedFileSystem::count_hit_of_batch(PathView path, const Bytes& payload) {
   counters_.add(CacheCounter::file_hit);
   counters_.add(CacheCounter::bytes_from_cache, payload.size());
+  note_hot(path, ObjectKind::file);
   if (ahead_) ahead_->seen_hit(path, payload, false);
 }
 
@@ -109,6 +110,7 @@ std::vector<Result<Bytes>> CachedFileSystem::read_many(const Context& ctx, std::
     }
     counters_.add(CacheCounter::file_miss);
     if (ahead_) ahead_->seen_miss(paths[i], false);
+    note_hot(paths[i], ObjectKind::file);
     Result<FileContent> content = read_through(own, batch.target(number));
     if (content) {
       answers[i] = std::move(content->data);

@@ -7,6 +7,7 @@
 #include "ragfs/cache/rules.h"
 #include "ragfs/fs/exception_barrier.h"
 #include "ragfs/fs/glob.h"
+#include "ragfs/fs/grep.h"
 #include "ragfs/fs/walk.h"
 
 namespace ragfs {
@@ -42,7 +43,10 @@ CachedFileSystem::CachedFileSystem(std::shared_ptr<FileSystem> backend, std::sha
       cacheable_identity_(!identity_of(config, *backend_).empty() && !backend_->traits().case_insensitive),
       revalidate_ns_(config.revalidate_ms * 1'000'000),
       verify_one_in_(config.revalidate_ms > 0 || identity_->use.shared ? 0 : config.verify_one_in),
+      cached_walks_(config.cached_walks),
+      cached_grep_(config.cached_grep),
       policy_(config.policy, PathView::from_normal(config.mount_path)),
+      notes_hot_(domain_->config().hot_keys && cacheable_identity_),
       filled_(config.policy.write_admission == WriteAdmission::read_before ? std::make_unique<FilledKeys>() : nullptr),
       enabled_(config.enabled),
       ahead_(domain_->prefetch_lane() != nullptr && cacheable_identity_ && !identity_->use.shared
@@ -70,6 +74,7 @@ Result<Path> CachedFileSystem::resolve(const Context& ctx, PathView path) { retu
 
 // Walking is done here, over cached listings, by the same code that walks for a backend: the results are the same.
 Result<std::vector<TreeEntry>> CachedFileSystem::tree(const Context& ctx, PathView path, const TreeOptions& options) {
+  if (!cached_walks_) return backend_->tree(ctx, path, options);
   DirectorySource source;
   source.list = [&](PathView directory) { return entries_of(ctx, directory); };
   return walk_tree(ctx, path, options, source);
@@ -77,6 +82,7 @@ Result<std::vector<TreeEntry>> CachedFileSystem::tree(const Context& ctx, PathVi
 
 Result<GlobPage> CachedFileSystem::glob(const Context& ctx, PathView path, std::string_view pattern,
                                         const GlobOptions& options) {
+  if (!cached_walks_) return backend_->glob(ctx, path, pattern, options);
   DirectorySource source;
   source.list = [&](PathView directory) { return entries_of(ctx, directory); };
   return walk_glob(ctx, path, pattern, options, source);
@@ -84,7 +90,31 @@ Result<GlobPage> CachedFileSystem::glob(const Context& ctx, PathView path, std::
 
 Result<void> CachedFileSystem::grep(const Context& ctx, PathView path, const GrepOptions& options,
                                     const GrepSink& sink) {
-  return backend_->grep(ctx, path, options, sink);
+  if (!cached_grep_) return backend_->grep(ctx, path, options, sink);
+  GrepSource source;
+  source.directories.list = [&](PathView directory) { return entries_of(ctx, directory); };
+  source.stat = [&](PathView file) { return stat(ctx, file); };
+  source.read = [&](PathView file, uint64_t offset, uint64_t size) { return read_for_grep(ctx, file, offset, size); };
+  const GrepStyle style = backend_->traits().greps_as_rg ? GrepStyle::local() : GrepStyle::everything();
+  return walk_grep(ctx, path, options, style, source, sink);
+}
+
+Result<Bytes> CachedFileSystem::read_for_grep(const Context& ctx, PathView path, uint64_t offset, uint64_t size) {
+  FileInfo info;
+  // The listing that led here is cached, as a rule, and tells the size.
+  const bool whole = offset == 0 && stat_from_cache(ctx, path, info) == Known::present && info.kind == FileKind::file &&
+                     info.size <= policy_.config().max_file_size_bytes;
+  if (!whole) return read(ctx, path, offset, size);
+  const Target target(*this, path);
+  if (std::optional<Bytes> payload = find_payload(ctx, target)) {
+    count_hit_of_batch(path, *payload);
+    return std::move(*payload).slice(0, size);
+  }
+  counters_.add(CacheCounter::file_miss);
+  if (ahead_) ahead_->seen_miss(path, false);
+  Result<FileContent> content = read_through(ctx, target);
+  if (!content) return std::unexpected(std::move(content.error()));
+  return std::move(content->data).slice(0, size);
 }
 
 }  // namespace ragfs

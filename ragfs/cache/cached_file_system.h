@@ -23,6 +23,7 @@
 #include "ragfs/cache/mutation.h"
 #include "ragfs/cache/policy.h"
 #include "ragfs/cache/verify_report.h"
+#include "ragfs/cache/warm_report.h"
 #include "ragfs/fs/exception_barrier.h"
 #include "ragfs/fs/file_system.h"
 
@@ -35,6 +36,8 @@ struct CachedMountConfig {
   bool enabled = true;
   IdentityUse use;             // of the backend's identity, when this is its first mount
   int64_t revalidate_ms = 0;   // objects older than this are compared with the backend's version; 0 = never
+  bool cached_walks = true;    // tree and glob walk over cached listings; false: the backend's own
+  bool cached_grep = false;    // grep as well, and reads the files through the cache
   uint32_t verify_one_in = 0;  // hits of files compared with the backend's bytes: 1 in so many; 0 = none
   CachePolicyConfig policy;
   SlowCalls slow_calls;  // of the backend; paths are relative to the mount
@@ -97,6 +100,14 @@ class CachedFileSystem final : public FileSystem {
   // not_found, timeout (what was done until then is in the report), those of invalidate().
   Result<void> verify(const Context& ctx, PathView path, VerifyReport& report);
 
+  // The objects at and below `path` that were read most, hottest first; paths of this mount.
+  std::vector<HotKey> hot_keys(PathView path, size_t most) const;
+  // Reads those of them that are not cached, side by side, and adds to `report`. Errors: timeout (what was done until
+  // then is in the report and in the cache).
+  Result<void> warm(const Context& ctx, PathView path, WarmReport& report);
+  // The same by the threads that read ahead, when there are some.
+  void warm_in_background();
+
   // Nothing is read ahead for this mount from here on; waits for what is being read. False when that still runs at the
   // deadline.
   bool stop_prefetch(Deadline deadline);
@@ -121,6 +132,12 @@ class CachedFileSystem final : public FileSystem {
 
   // Reads (cached_reads.cc).
   void count_hit(PathView path, const Bytes& payload);
+  void note_hot(PathView path, ObjectKind kind) {
+    const uint64_t reads = notes_hot_ ? identity_->hot.sample() : 0;
+    if (reads != 0) [[unlikely]]
+      note_reads(path, kind, reads);
+  }
+  void note_reads(PathView path, ObjectKind kind, uint64_t reads);
   void count_miss(PathView path);
   // A directory's entries, as read_dir() gives them. Walks come here: they are no occasion to read ahead.
   Result<std::vector<FileInfo>> entries_of(const Context& ctx, PathView path);
@@ -166,9 +183,21 @@ class CachedFileSystem final : public FileSystem {
   static FileInfo info_of_object(PathView path, const EnvelopeInfo& found);
   Known info_from_listing(PathView path, const CacheHit& listing, FileInfo& info) const;
 
+  // Reading what nobody waits for (cached_warm.cc). What it read: its bytes, and whether this call was the one that
+  // read them for the cache.
+  struct Filled {
+    uint64_t bytes = 0;
+    bool led = false;
+  };
+  Result<Filled> fill(const Context& ctx, const Target& target, ObjectKind kind);
+  // Where a path of the backend's identity is in this mount; nothing when it is not.
+  std::optional<PathView> in_mount(const std::string& identity_path) const;
+
   // Batches (cached_batches.cc).
   class Batch;
   void count_hit_of_batch(PathView path, const Bytes& payload);
+  // What a grep over the cache reads: a file that may be cached as a whole, of others the part alone.
+  Result<Bytes> read_for_grep(const Context& ctx, PathView path, uint64_t offset, uint64_t size);
 
   // False when the object is wrong (cached_verify.cc).
   bool verify_object(const Context& ctx, PathView path, ObjectKind kind, VerifyReport& report);
@@ -208,7 +237,10 @@ class CachedFileSystem final : public FileSystem {
   const bool cacheable_identity_;
   const int64_t revalidate_ns_;
   const uint32_t verify_one_in_;
+  const bool cached_walks_;
+  const bool cached_grep_;
   const MountPolicy policy_;
+  const bool notes_hot_;
   const std::unique_ptr<FilledKeys> filled_;  // nullptr: every write is admitted
   std::atomic<bool> enabled_;
   std::atomic<bool> owes_sample_{false};  // one was due where nothing may wait

@@ -29,6 +29,7 @@ FileMeta meta_of(const EnvelopeInfo& info) {
 void CachedFileSystem::count_hit(PathView path, const Bytes& payload) {
   counters_.add(CacheCounter::file_hit);
   counters_.add(CacheCounter::bytes_from_cache, payload.size());
+  note_hot(path, ObjectKind::file);
   if (ahead_) [[unlikely]]
     ahead_->seen_hit(path, payload);
 }
@@ -37,6 +38,7 @@ void CachedFileSystem::count_miss(PathView path) {
   counters_.add(CacheCounter::file_miss);
   if (ahead_) [[unlikely]]
     ahead_->seen_miss(path);
+  note_hot(path, ObjectKind::file);
 }
 
 std::optional<CacheHit> CachedFileSystem::find(const Context& ctx, const Target& target, ObjectKind kind) {
@@ -308,6 +310,7 @@ Result<SharedListing> CachedFileSystem::list(const Context& ctx, PathView path) 
     counters_.add(CacheCounter::bypass);
     return list_through(ctx, target);
   }
+  note_hot(path, ObjectKind::listing);
   if (std::optional<CacheHit> hit = find(ctx, target, ObjectKind::listing)) {
     if (const auto view = ListingView::parse(hit->envelope.payload, false)) {
       counters_.add(CacheCounter::directory_hit);

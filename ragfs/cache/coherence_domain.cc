@@ -103,7 +103,8 @@ CoherenceDomain::CoherenceDomain(CoherenceConfig config, std::shared_ptr<CachePr
     if (near_) near_->shut();
   }
   settler_ = std::make_unique<Settler>(*this);
-  if (config_.prefetch.enabled) prefetch_ = std::make_unique<PrefetchLane>(config_.prefetch, clock_);
+  if (config_.prefetch.enabled || config_.warm_on_start)
+    prefetch_ = std::make_unique<PrefetchLane>(config_.prefetch, clock_);
   fork_guard_ = std::make_unique<ForkGuard>([this] { let_go_in_child(); });
 }
 
@@ -148,6 +149,13 @@ std::shared_ptr<BackendDomain> CoherenceDomain::backend_by_hash(uint64_t identit
   MutexLock lock(backends_mutex_);
   const auto found = backends_.find(identity_hash);
   return found == backends_.end() ? nullptr : found->second;
+}
+
+std::vector<std::shared_ptr<BackendDomain>> CoherenceDomain::backends() const {
+  std::vector<std::shared_ptr<BackendDomain>> all;
+  MutexLock lock(backends_mutex_);
+  for (const auto& [identity_hash, backend] : backends_) all.push_back(backend);
+  return all;
 }
 
 Observation CoherenceDomain::observe(const CachePath& at, ObjectKind kind) const {

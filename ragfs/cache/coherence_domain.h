@@ -38,6 +38,7 @@
 #include "ragfs/cache/fill_registry.h"
 #include "ragfs/cache/fork_guard.h"
 #include "ragfs/cache/guarded_provider.h"
+#include "ragfs/cache/hot_keys.h"
 #include "ragfs/cache/inflight.h"
 #include "ragfs/cache/key_space.h"
 #include "ragfs/cache/listing_codec.h"
@@ -81,6 +82,8 @@ struct CoherenceConfig {
   InflightLimits inflight;
   GuardConfig guard;
   PrefetchConfig prefetch;
+  bool hot_keys = true;        // note which objects are read most
+  bool warm_on_start = false;  // read the hottest keys of the last run early
 
   // Errors: config, naming field, value and what is allowed.
   Result<void> validate() const;
@@ -109,6 +112,7 @@ struct BackendDomain {
   std::atomic<bool> cached{false};    // a mount had the cache on from its start: the clean marker lists it
   PathLockTable mutation_locks;
   NestedRoots nested;
+  HotKeys hot;
 };
 
 // Where a domain begins.
@@ -188,6 +192,8 @@ class CoherenceDomain {
   std::shared_ptr<BackendDomain> backend(std::string_view identity, IdentityUse use = {});
   // By the hash that envelopes carry; nullptr for identities that this process has not met.
   std::shared_ptr<BackendDomain> backend_by_hash(uint64_t identity_hash) const;
+  // All that were met.
+  std::vector<std::shared_ptr<BackendDomain>> backends() const;
 
   CacheKey key(const CachePath& at, ObjectKind kind) const {
     return keys_.key(kind, at.backend->identity_hash, at.path);
@@ -286,7 +292,7 @@ class CoherenceDomain {
   NegativeCache& negatives() { return negatives_; }
   Settler& settler() { return *settler_; }
   ReadLane& lane() { return lane_; }
-  // nullptr: nothing is read ahead.
+  // nullptr: nothing is read ahead, at the start neither.
   PrefetchLane* prefetch_lane() { return prefetch_.get(); }
   CacheCounters& counters() { return counters_; }
   const CacheCounters& counters() const { return counters_; }

@@ -11,6 +11,7 @@ namespace {
 constexpr std::string_view kAbstract = ".abstract.md";
 constexpr std::string_view kOverview = ".overview.md";
 constexpr int64_t kUnreadForMs = 600'000;  // what nobody asked for in this time was read for nothing
+constexpr uint64_t kHot = 2;               // reads that make a key worth reading ahead
 constexpr int64_t kSweepEveryMs = 60'000;
 
 std::optional<Path> below(PathView directory, std::string_view name) {
@@ -35,7 +36,7 @@ size_t find_name(std::string_view text, std::string_view name) {
 }  // namespace
 
 CachedFileSystem::ReadAhead::ReadAhead(CachedFileSystem& fs, PrefetchLane& lane)
-    : fs_(fs), lane_(lane), cooldown_(lane.config().cooldown_ms) {}
+    : fs_(fs), lane_(lane), sees_occasions_(lane.config().enabled), cooldown_(lane.config().cooldown_ms) {}
 
 CachedFileSystem::ReadAhead::~ReadAhead() {
   (void)stop(Deadline::never());
@@ -55,7 +56,7 @@ bool CachedFileSystem::ReadAhead::may_read(PathView path, ObjectKind kind) const
 }
 
 bool CachedFileSystem::ReadAhead::begins(Occasion occasion, PathView path) {
-  if (!provider_answers()) return false;
+  if (!sees_occasions_ || !provider_answers()) return false;
   if (!cooldown_.enter(hash64(path.text(), static_cast<uint64_t>(occasion) << 8), now_ms())) {
     count(CacheCounter::prefetch_cooldown);
     return false;
@@ -130,7 +131,38 @@ void CachedFileSystem::ReadAhead::follow(PathView path) {
          [this, at = Path(path.parent()), name = std::string(path.name())] { read_sequence(at, "", name); });
 }
 
-void CachedFileSystem::ReadAhead::enter_scope(PathView) {}
+// Every miss asks: what costs most comes last.
+void CachedFileSystem::ReadAhead::enter_scope(PathView path) {
+  if (!sees_occasions_ || !fs_.notes_hot_ || !may_read(path, ObjectKind::file) || !provider_answers()) return;
+  const Target target(fs_, path);
+  const std::string_view scope = target.identity_path().text().substr(0, scope_length(target.identity_path()));
+  if (!cooldown_.enter(hash64(scope, static_cast<uint64_t>(Occasion::scope) << 8), now_ms())) return;
+  std::vector<HotKey> hot = fs_.identity_->hot.of_scope(PathView::from_normal(scope), lane_.config().max_objects);
+  std::erase_if(hot, [](const HotKey& key) { return key.reads < kHot; });
+  if (hot.empty()) return;
+  count(CacheCounter::prefetch_triggered);
+  submit(PrefetchPriority::normal, [this, keys = std::move(hot)] { read_items(items_of(keys)); });
+}
+
+std::vector<CachedFileSystem::ReadAhead::Item> CachedFileSystem::ReadAhead::items_of(
+    const std::vector<HotKey>& keys) const {
+  std::vector<Item> items;
+  for (const HotKey& key : keys) {
+    if (const std::optional<PathView> path = fs_.in_mount(key.path)) items.push_back({Path(*path), key.kind});
+  }
+  return items;
+}
+
+void CachedFileSystem::ReadAhead::warm(const std::vector<HotKey>& keys) {
+  std::vector<Item> all = items_of(keys);
+  const size_t at_once = lane_.config().max_objects;
+  for (size_t from = 0; from < all.size(); from += at_once) {
+    const size_t to = std::min(all.size(), from + at_once);
+    std::vector<Item> some(std::make_move_iterator(all.begin() + static_cast<ptrdiff_t>(from)),
+                           std::make_move_iterator(all.begin() + static_cast<ptrdiff_t>(to)));
+    submit(PrefetchPriority::low, [this, items = std::move(some)] { read_items(items); });
+  }
+}
 
 // --- what tasks do ---
 
@@ -225,35 +257,14 @@ void CachedFileSystem::ReadAhead::read_items(const std::vector<Item>& items) {
 
 bool CachedFileSystem::ReadAhead::read_item(const Context& ctx, const Item& item, const Target& target) {
   RAGFS_PAUSE_POINT("prefetch.before_read");
-  bool led = false;  // else a reader reads it right now
-  uint64_t bytes = 0;
-  std::optional<Error> failed;
-  if (item.kind == ObjectKind::file) {
-    const auto lead = [&](const CoherenceDomain::Fill* fill, const auto& publish) {
-      led = fill != nullptr;
-      return fs_.lead_file(ctx, target, fill, publish);
-    };
-    const Result<FileContent> content =
-        fs_.coalesce<FileContent>(ctx, target, item.kind, fs_.domain_->file_flights(), lead);
-    if (content) bytes = content->data.size();
-    if (!content) failed = content.error();
-  } else {
-    const auto lead = [&](const CoherenceDomain::Fill* fill, const auto& publish) {
-      led = fill != nullptr;
-      return fs_.lead_listing(ctx, target, fill, publish);
-    };
-    const Result<SharedListing> listing =
-        fs_.coalesce<SharedListing>(ctx, target, item.kind, fs_.domain_->listing_flights(), lead);
-    if (listing) bytes = pack_listing(**listing).size();
-    if (!listing) failed = listing.error();
-  }
-  if (failed) {
-    if (failed->code != ErrorCode::not_found) count(CacheCounter::prefetch_failed);
+  const Result<Filled> filled = fs_.fill(ctx, target, item.kind);
+  if (!filled) {
+    if (filled.error().code != ErrorCode::not_found) count(CacheCounter::prefetch_failed);
     return false;
   }
-  if (!led) return true;
-  lane_.spend(bytes);
-  note_filled(item, bytes);
+  if (!filled->led) return true;  // a reader reads it right now
+  lane_.spend(filled->bytes);
+  note_filled(item, filled->bytes);
   return true;
 }
 

@@ -5,7 +5,7 @@
 // - a listing: the `.abstract.md` of the directories in it at once, their `.overview.md` and listings at low priority;
 // - two files of a directory one after the other: those that follow, and again when half of them were asked for;
 // - a hit on `.overview.md`: the listing of its directory, and the files that the overview names, in its order;
-// - the first miss or listing in a scope whose hot keys are known: those.
+// - a miss or a listing in a scope whose hot keys are known: those.
 // What it reads goes the way of a reader's miss (coalesce(), lead_file(), lead_listing()): the same flights, stamps and
 // policy, so it cannot leave behind what a reader could not. It counts no hit and no miss of readers.
 // Not for: batches and walks, which ask for everything they want anyway.
@@ -55,6 +55,9 @@ class CachedFileSystem::ReadAhead {
     if (!path.is_root()) seen_loss(path.parent(), ObjectKind::listing);
   }
 
+  // Reads these in the background, past the occasions; `paths` are of the mount.
+  void warm(const std::vector<HotKey>& keys);
+
   // No task begins from here on; waits for those that run. False when some still run at the deadline.
   bool stop(Deadline deadline);
 
@@ -88,6 +91,7 @@ class CachedFileSystem::ReadAhead {
   // Looks all items up with one get_many and reads up to max_objects of those that are absent.
   void read_items(const std::vector<Item>& items);
   bool read_item(const Context& ctx, const Item& item, const Target& target);
+  std::vector<Item> items_of(const std::vector<HotKey>& keys) const;
   // The listing of a directory, from the cache or read ahead; nullptr when it is not to be had.
   SharedListing listing_of(const Path& directory);
   bool may_read(PathView path, ObjectKind kind) const;
@@ -99,6 +103,7 @@ class CachedFileSystem::ReadAhead {
 
   CachedFileSystem& fs_;
   PrefetchLane& lane_;
+  const bool sees_occasions_;  // else it only warms
   CooldownTable cooldown_;
   PrefetchLedger ledger_;
   SequentialReads sequences_;

@@ -228,6 +228,18 @@ class CommandLine {
                            "exit code 1: something was wrong; it is refused from then on",
                            [this] { return run_cache_verify(session_, verify_path_); });
     verify->add_option("PATH", verify_path_, "what to compare, with all below it; / when absent");
+    auto* top =
+        command(cache, "top", "what is read most",
+                "examples:\n  ragfs -c ragfs.yaml cache top\n  ragfs -c ragfs.yaml cache top /local/acct -n 50\n"
+                "Estimated from samples: by this run, and faintly by the last one that closed in order.",
+                [this] { return run_cache_top(session_, top_path_, top_most_); });
+    top->add_option("PATH", top_path_, "only at and below it; / when absent");
+    top->add_option("-n,--number", top_most_, "so many")->check(CLI::Range(1, 100'000));
+    auto* warm = command(cache, "warm", "read into the cache what is read most",
+                         "examples:\n  ragfs -c ragfs.yaml cache warm\n  ragfs -c ragfs.yaml cache warm /local/acct\n"
+                         "For a cache that outlives this run, such as Redis; a server takes POST /api/v1/cache/warm.",
+                         [this] { return run_cache_warm(session_, warm_path_); });
+    warm->add_option("PATH", warm_path_, "only at and below it; / when absent");
     auto* purge = command(cache, "purge", "erase what is cached of one account",
                           "examples (in `ragfs shell`):\n  cache purge --account acct1\n"
                           "The account is the first name below a mount. Its files are not touched.",
@@ -332,6 +344,9 @@ class CommandLine {
   BenchCoherenceOptions bench_coherence_;
   std::string invalidate_path_;
   std::string verify_path_ = "/";
+  std::string top_path_ = "/";
+  size_t top_most_ = 20;
+  std::string warm_path_ = "/";
   std::string purge_account_;
   std::string check_file_;
   std::string shell_;

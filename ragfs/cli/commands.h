@@ -125,6 +125,8 @@ ExitCode run_cache_invalidate(Session& session, const std::string& path);
 ExitCode run_cache_new_epoch(Session& session);
 ExitCode run_cache_rejoin(Session& session);
 ExitCode run_cache_verify(Session& session, const std::string& path);
+ExitCode run_cache_top(Session& session, const std::string& path, size_t most);
+ExitCode run_cache_warm(Session& session, const std::string& path);
 ExitCode run_cache_purge(Session& session, const std::string& account);
 
 // `file` "" = the configuration of the session.

@@ -1,4 +1,4 @@
-// cache stats, on, off, flush, invalidate, new-epoch, rejoin, verify: the cache of this process.
+// cache stats, on, off, flush, invalidate, new-epoch, rejoin, verify, top, warm, purge: the cache of this process.
 #include <fmt/format.h>
 
 #include "ragfs/cli/command_support.h"
@@ -189,6 +189,49 @@ ExitCode run_cache_verify(Session& session, const std::string& typed) {
             fmt::format("{} left out: there are too many", counted(report->left_out, "directory", "directories")));
     }
     return report->wrong == 0 ? ExitCode::ok : ExitCode::negative;
+  });
+}
+
+ExitCode run_cache_top(Session& session, const std::string& typed, size_t most) {
+  return with_path(session, "cache top", typed, [&](Instance& instance, const Context&, PathView path) {
+    Console& console = session.console();
+    const auto keys = instance.hot_keys(path, most);
+    if (!keys) return console.report("cache top", keys.error());
+    if (console.json()) {
+      JsonWriter json;
+      json.begin_object().key("keys").begin_array();
+      for (const HotKey& key : *keys) {
+        json.begin_object().field("path", key.path).field("reads", key.reads);
+        json.field("kind", key.kind == ObjectKind::file ? "file" : "listing").end_object();
+      }
+      console.line(json.end_array().end_object().text());
+      return ExitCode::ok;
+    }
+    for (const HotKey& key : *keys) {
+      console.line(fmt::format("{:>14}  {}{}", grouped(key.reads), console.name(key.path),
+                               key.kind == ObjectKind::file ? "" : "  (listing)"));
+    }
+    if (keys->empty()) console.line("nothing was read yet");
+    return ExitCode::ok;
+  });
+}
+
+ExitCode run_cache_warm(Session& session, const std::string& typed) {
+  return with_path(session, "cache warm", typed, [&](Instance& instance, const Context& ctx, PathView path) {
+    Console& console = session.console();
+    const auto report = instance.warm_cache(ctx, path);
+    if (!report) return console.report("cache warm", report.error());
+    if (console.json()) {
+      JsonWriter json;
+      json.begin_object().field("keys", report->keys).field("cached", report->cached).field("read", report->read);
+      json.field("bytes", report->bytes).field("gone", report->gone).field("failed", report->failed);
+      console.line(json.end_object().text());
+      return ExitCode::ok;
+    }
+    console.line(fmt::format("{}: {} cached already, {} read, {} gone, {} failed",
+                             counted(report->keys, "hot key", "hot keys"), report->cached, report->read, report->gone,
+                             report->failed));
+    return ExitCode::ok;
   });
 }
 

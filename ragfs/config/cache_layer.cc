@@ -93,6 +93,8 @@ Result<std::shared_ptr<FileSystem>> CacheLayer::wrap(const OpenedMount& mount, c
                 .shared = leave->shared,
                 .process_local = use.process_local};
   config.revalidate_ms = mount.config->revalidate_ms;
+  config.cached_walks = mount.config->cached_walks;
+  config.cached_grep = mount.config->cached_grep;
   config.verify_one_in = static_cast<uint32_t>(config_.verify_sample);
   config.policy = policy_config(config_);
   config.slow_calls = slow_calls(path);
@@ -108,6 +110,8 @@ Result<std::shared_ptr<FileSystem>> CacheLayer::wrap(const OpenedMount& mount, c
   }
   config.enabled = cached;
   auto wrapped = std::make_shared<CachedFileSystem>(mount.backend, ProcessCache::share_domain(process_), config);
+  const bool recalled = cached && process_->recall_hot_keys(*process_->domain().backend(use.identity, config.use));
+  if (recalled && config_.warm_on_start) wrapped->warm_in_background();
   if (cached && !on_) wrapped->set_enabled(false);
   const MutexLock lock(mutex_);
   mounts_.push_back({path, wrapped, cached});
@@ -279,6 +283,29 @@ Result<VerifyReport> CacheLayer::verify(const Context& ctx, PathView path) {
     }
     return verified;
   });
+  if (!done) return std::unexpected(std::move(done.error()));
+  return report;
+}
+
+std::vector<HotKey> CacheLayer::hot_keys(PathView path, size_t most) {
+  std::vector<HotKey> all;
+  (void)for_mounts(path, [&](const Mount& mount, PathView at) -> Result<void> {
+    for (HotKey& key : mount.cached->hot_keys(at, most)) {
+      const Result<Path> whole = Path::concat(mount.path, PathView::from_normal(key.path));
+      if (!whole) continue;
+      key.path = whole->text();
+      all.push_back(std::move(key));
+    }
+    return {};
+  });
+  std::ranges::stable_sort(all, std::ranges::greater(), &HotKey::reads);
+  if (all.size() > most) all.resize(most);
+  return all;
+}
+
+Result<WarmReport> CacheLayer::warm(const Context& ctx, PathView path) {
+  WarmReport report;
+  auto done = for_mounts(path, [&](const Mount& mount, PathView at) { return mount.cached->warm(ctx, at, report); });
   if (!done) return std::unexpected(std::move(done.error()));
   return report;
 }

@@ -18,8 +18,10 @@
 #include "ragfs/base/log.h"
 #include "ragfs/base/path.h"
 #include "ragfs/base/sync.h"
+#include "ragfs/cache/hot_keys.h"
 #include "ragfs/cache/provider.h"
 #include "ragfs/cache/verify_report.h"
+#include "ragfs/cache/warm_report.h"
 #include "ragfs/config/config.h"
 #include "ragfs/fs/exception_barrier.h"
 #include "ragfs/fs/file_system.h"
@@ -107,6 +109,10 @@ class CacheLayer {
   Result<void> invalidate(PathView path);
   // What is wrong is refused from then on, and its path in the tree is in the report. Errors: timeout, not_found.
   Result<VerifyReport> verify(const Context& ctx, PathView path);
+  // What was read most at and below `path`, hottest first; paths in the tree.
+  std::vector<HotKey> hot_keys(PathView path, size_t most);
+  // Reads of these what is not cached. Errors: timeout.
+  Result<WarmReport> warm(const Context& ctx, PathView path);
   // Erases all objects of an account from the provider; how many. Errors: not_supported, those of the provider.
   Result<uint64_t> purge(std::string_view account);
   Result<void> check(Deadline deadline);

@@ -26,6 +26,8 @@ struct MountConfig {
   bool cache = true;                     // put the cache in front of it
   int64_t revalidate_ms = 0;             // 0 = the backend is changed through this process alone
   std::string warm = "verify";           // objects of earlier runs: verify, trust
+  bool cached_walks = true;              // tree and glob over cached listings
+  bool cached_grep = false;              // grep too, reading through the cache
 };
 
 struct NegativeConfig {
@@ -138,6 +140,8 @@ struct CacheConfig {
   std::vector<std::string> preferred_names = {".abstract.md", ".overview.md"};
   NegativeConfig negative;
   PrefetchSection prefetch;
+  bool hot_keys = true;
+  bool warm_on_start = false;
   uint64_t near_cache_bytes = 64ULL << 20;
   int64_t default_ttl_seconds = 0;
   std::string verify_dram = "sample";

@@ -45,6 +45,13 @@ const Section& mount_fields() {
               .says("What earlier runs cached: `verify` compares each file once with the backend's version, in case "
                     "somebody changed it while nothing ran; `trust` serves it as it is.")
               .one_of({"verify", "trust"}),
+          field("cached_walks", &MountConfig::cached_walks)
+              .says(
+                  "`tree` and `glob` walk over cached listings; false: the backend does it. The results are the same."),
+          field("cached_grep", &MountConfig::cached_grep)
+              .says(
+                  "`grep` walks over cached listings and reads files through the cache, for backends where reading is "
+                  "slow; false: the backend does it. The results are the same."),
       },
       {}};
   return spec;
@@ -341,6 +348,14 @@ std::vector<Field> cache_policy() {
           .says("File names that stay longest when memory is short; listings always do."),
       section("negative", &CacheConfig::negative, negative_fields()),
       section("prefetch", &CacheConfig::prefetch, prefetch_fields()),
+      field("hot_keys", &CacheConfig::hot_keys)
+          .says(
+              "Note which files and listings are read most: `ragfs cache top`, `cache warm`, and in state_dir for the "
+              "next run."),
+      field("warm_on_start", &CacheConfig::warm_on_start)
+          .says(
+              "Read what the last run read most as soon as a mount is there, beside the readers and within the limits "
+              "of `prefetch`."),
   };
 }
 

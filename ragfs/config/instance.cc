@@ -290,6 +290,16 @@ Result<VerifyReport> Instance::verify_cache(const Context& ctx, PathView path) {
   return parts_->cache->verify(ctx, path);
 }
 
+Result<std::vector<HotKey>> Instance::hot_keys(PathView path, size_t most) {
+  if (!parts_->has_cache()) return no_cache();
+  return parts_->cache->hot_keys(path, most);
+}
+
+Result<WarmReport> Instance::warm_cache(const Context& ctx, PathView path) {
+  if (!parts_->has_cache()) return no_cache();
+  return parts_->cache->warm(ctx, path);
+}
+
 Result<uint64_t> Instance::purge_account(std::string_view account) {
   if (!parts_->has_cache()) return no_cache();
   return parts_->cache->purge(account);

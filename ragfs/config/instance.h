@@ -74,6 +74,11 @@ class Instance {
   // Erases the objects of an account (the first name below a mount) from the cache; how many. What is read of it later
   // is cached anew. Errors: not_supported without a cache, or where the provider cannot look through its objects.
   Result<uint64_t> purge_account(std::string_view account);
+  // What was read most at and below `path`, by this run and faintly by the last one, hottest first. Errors:
+  // not_supported without a cache.
+  Result<std::vector<HotKey>> hot_keys(PathView path, size_t most);
+  // Reads of these what is not cached. Errors: not_supported without a cache; timeout.
+  Result<WarmReport> warm_cache(const Context& ctx, PathView path);
   // Asks the provider whether it works. Errors: not_supported without a cache; those of the provider.
   Result<void> check_provider(Deadline deadline);
   // What an operator should know about how the provider's engine is set up, a sentence each.

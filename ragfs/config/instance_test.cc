@@ -65,6 +65,100 @@ TEST_F(InstanceTest, ReadingAheadIsSwitchedOnByItsKeyAndStoppedFirstWithinABound
   PausePoints::clear();
 }
 
+class HotKeysOfAnInstance : public InstanceTest {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "ragfs_hot_XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    home_ = name;
+    std::filesystem::create_directories(home_ + "/tree/docs");
+    for (const char* file : {"hot.md", "warm.md", "cold.md"}) std::ofstream(home_ + "/tree/docs/" + file) << file;
+  }
+  void TearDown() override {
+    opened_ = fail(ErrorCode::internal, "gone");
+    std::filesystem::remove_all(home_);
+  }
+  void begin(const std::string& more = "") {
+    start("      - {path: /t, type: localfs, local_dir: " + home_ + "/tree}\n",
+          "      state_dir: " + home_ + "/state\n" + more);
+    ASSERT_TRUE(opened_) << opened_.error().message;
+  }
+  void end() {
+    ASSERT_TRUE(instance().close(Deadline::in_ms(5'000)));
+    opened_ = fail(ErrorCode::internal, "gone");
+  }
+  uint64_t count(std::string_view name) {
+    for (const auto& [counter, value] : instance().cache_report().counters) {
+      if (counter == name) return value;
+    }
+    return 0;
+  }
+  std::string home_;
+};
+
+TEST_F(HotKeysOfAnInstance, WhatWasReadMostIsKnownAndKnownToTheNextRun) {
+  begin();
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(read("/t/docs/hot.md"), "hot.md");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(read("/t/docs/warm.md"), "warm.md");
+  const auto keys = instance().hot_keys(P("/"), 10);
+  ASSERT_TRUE(keys);
+  ASSERT_EQ(keys->size(), 2U);
+  EXPECT_EQ((*keys)[0], (HotKey{"/t/docs/hot.md", ObjectKind::file, 5}));
+  EXPECT_EQ((*keys)[1], (HotKey{"/t/docs/warm.md", ObjectKind::file, 3}));
+  EXPECT_EQ(instance().hot_keys(P("/t/docs"), 1)->size(), 1U);
+  EXPECT_TRUE(instance().hot_keys(P("/t/other"), 1)->empty());
+  end();
+  begin();
+  EXPECT_EQ((*instance().hot_keys(P("/"), 1))[0].path, "/t/docs/hot.md");
+  std::filesystem::remove(home_ + "/tree/docs/warm.md");
+  const auto report = instance().warm_cache(ctx_, P("/t"));
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->keys, 2U);
+  EXPECT_EQ(report->read, 1U);
+  EXPECT_EQ(report->bytes, 6U);
+  EXPECT_EQ(report->gone, 1U);
+  EXPECT_EQ(count("file_miss"), 0U) << "warming is nobody's miss";
+  EXPECT_EQ(read("/t/docs/hot.md"), "hot.md");
+  EXPECT_EQ(count("file_hit"), 1U);
+  EXPECT_EQ(instance().warm_cache(ctx_, P("/t"))->cached, 1U);
+}
+
+TEST_F(HotKeysOfAnInstance, WarmOnStartReadsThemBesideTheReaders) {
+  begin();
+  (void)read("/t/docs/hot.md");
+  end();
+  begin("      warm_on_start: true\n");
+  for (int i = 0; i < 10'000 && count("prefetch_filled") == 0; ++i) std::this_thread::yield();
+  const Deadline until = Deadline::in_ms(10'000);
+  while (count("prefetch_filled") == 0 && !until.expired()) std::this_thread::yield();
+  EXPECT_EQ(read("/t/docs/hot.md"), "hot.md");
+  EXPECT_EQ(count("file_hit"), 1U);
+  EXPECT_EQ(count("file_miss"), 0U);
+  EXPECT_EQ(count("prefetch_triggered"), 0U) << "reading ahead is still off";
+}
+
+TEST_F(HotKeysOfAnInstance, AFileThatIsDamagedOrOfAnotherTreeIsNothing) {
+  begin();
+  (void)read("/t/docs/hot.md");
+  end();
+  const std::string file = home_ + "/state/hot_keys";
+  ASSERT_TRUE(std::filesystem::exists(file));
+  EXPECT_EQ(std::filesystem::status(file).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(40).put('!');
+  begin();
+  EXPECT_TRUE(instance().hot_keys(P("/"), 10)->empty());
+  EXPECT_EQ(read("/t/docs/hot.md"), "hot.md");
+}
+
+TEST_F(HotKeysOfAnInstance, TheirKeyTurnsThemOff) {
+  begin("      hot_keys: false\n");
+  (void)read("/t/docs/hot.md");
+  EXPECT_TRUE(instance().hot_keys(P("/"), 10)->empty());
+  end();
+  EXPECT_FALSE(std::filesystem::exists(home_ + "/state/hot_keys"));
+}
+
 TEST_F(InstanceTest, MountsShareOneProviderAndEachHasItsSwitch) {
   start(
       "      - {path: /a, type: memfs}\n      - {path: /b, type: memfs}\n"

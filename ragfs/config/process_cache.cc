@@ -67,6 +67,8 @@ CoherenceConfig coherence_config(const CacheConfig& cache) {
   out.prefetch.max_objects = static_cast<size_t>(cache.prefetch.max_objects);
   out.prefetch.cooldown_ms = cache.prefetch.cooldown_ms;
   out.prefetch.bytes_per_second = cache.prefetch.bytes_per_second;
+  out.hot_keys = cache.hot_keys;
+  out.warm_on_start = cache.warm_on_start && cache.hot_keys && wants_cache(cache);
   out.guard.operation_timeout_ms = cache.effective_operation_timeout_ms();
   out.guard.concurrency = static_cast<uint32_t>(cache.sdk_concurrency);
   return out;
@@ -81,7 +83,7 @@ std::vector<std::pair<std::string, std::string>> shared_settings(const Config& c
     const std::string key = path.substr(prefix.size());
     const bool domain = key == "provider" || key == "failure_mode" || key == "default_ttl_seconds" ||
                         key == "near_cache_bytes" || key == "state_dir" || key == "shared" || key == "inherited" ||
-                        key == "verify_dram";
+                        key == "verify_dram" || key == "hot_keys" || key == "warm_on_start";
     if (domain || key.starts_with("prefetch.") || key.starts_with(config.cache.provider + ".")) {
       out.emplace_back(key, field_value_text(field, owner));
     }
@@ -230,6 +232,11 @@ Result<void> ProcessCache::open(const Config& config, const std::vector<BackendU
   if (!answers) return std::unexpected(answers.error());
   Result<std::string> directory = state_directory(config, backends, warnings);
   if (!directory) return std::unexpected(std::move(directory.error()));
+  state_dir_ = *directory;
+  if (with_cache_ && coherence.hot_keys) {
+    const MutexLock lock(recalled_mutex_);
+    recalled_ = HotKeysFile(StateDir(state_dir_)).read();
+  }
   LifeConfig life;
   life.name_space = name_space_;
   life.state_dir = *std::move(directory);
@@ -305,7 +312,39 @@ Result<void> ProcessCache::leave(Deadline deadline) {
   return closed;
 }
 
+// The old counts weigh half, so that what this run reads comes to the top; all together less than what makes them fade.
+bool ProcessCache::recall_hot_keys(BackendDomain& backend) {
+  HotKeysOfBackend known;
+  {
+    const MutexLock lock(recalled_mutex_);
+    const auto found = std::ranges::find(recalled_, backend.identity_hash, &HotKeysOfBackend::identity_hash);
+    if (found == recalled_.end()) return false;
+    known = std::move(*found);
+    recalled_.erase(found);
+  }
+  constexpr uint64_t kMostReads = 1 << 18;
+  uint64_t all = 0;
+  for (const HotKey& key : known.keys) all += key.reads;
+  const uint64_t divisor = 2 + all / kMostReads;
+  for (const HotKey& key : known.keys) {
+    backend.hot.note(PathView::from_normal(key.path), key.kind, std::max<uint64_t>(key.reads / divisor, 1));
+  }
+  return !known.keys.empty();
+}
+
+// Best effort: without it the next run starts colder.
+void ProcessCache::keep_hot_keys() const {
+  if (state_dir_.empty() || !domain_->config().hot_keys) return;
+  std::vector<HotKeysOfBackend> all;
+  for (const auto& backend : domain_->backends()) {
+    std::vector<HotKey> keys = backend->hot.top(PathView(), HotKeysFile::kMostKeys);
+    if (!keys.empty()) all.push_back({backend->identity_hash, std::move(keys)});
+  }
+  if (!all.empty()) (void)HotKeysFile(StateDir(state_dir_)).write(all);
+}
+
 Result<void> ProcessCache::close(Deadline deadline) {
+  if (with_cache_ && !domain_->in_child()) keep_hot_keys();
   // The provider gets a part of the time, whatever the erases that wait have taken.
   constexpr int64_t kDrainPart = 4;  // of five
   const Deadline drain =

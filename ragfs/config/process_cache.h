@@ -15,7 +15,9 @@
 #include "ragfs/base/context.h"
 #include "ragfs/base/error.h"
 #include "ragfs/base/log.h"
+#include "ragfs/base/sync.h"
 #include "ragfs/cache/coherence_domain.h"
+#include "ragfs/cache/lives/hot_keys_file.h"
 #include "ragfs/cache/lives/life.h"
 #include "ragfs/config/config.h"
 
@@ -56,6 +58,9 @@ class ProcessCache {
   // each within a part of the deadline. Errors: the marker could not be written; those of the provider.
   Result<void> leave(Deadline deadline);
 
+  // What the last run read most of this backend, told once: the hot keys go on from there. False: nothing is known.
+  bool recall_hot_keys(BackendDomain& backend);
+
   // It was opened with a cache; without one nothing is ever served from it.
   bool with_cache() const { return with_cache_; }
   CoherenceDomain& domain() { return *domain_; }
@@ -79,16 +84,20 @@ class ProcessCache {
   // Errors: config, when `config` wants what this one cannot give.
   Result<void> check_joinable(const Config& config, std::vector<std::string>& warnings) const;
   Result<void> close(Deadline deadline);
+  void keep_hot_keys() const;
 
   std::string name_space_;
   bool with_cache_ = false;
   bool off_ = false;     // a provider that could not even be made: nothing to join later
   std::string refusal_;  // who held a backend at the start, so that no cache may be used
   std::vector<std::pair<std::string, std::string>> settings_;  // that all clients share, by key
+  std::string state_dir_;                                      // "" = none
   std::shared_ptr<Log> log_;
   std::shared_ptr<CacheProvider> provider_;
   std::unique_ptr<Life> life_;  // outlives the domain
   std::unique_ptr<CoherenceDomain> domain_;
+  Mutex recalled_mutex_;
+  std::vector<HotKeysOfBackend> recalled_ RAGFS_GUARDED_BY(recalled_mutex_);  // of the last run, not told yet
 };
 
 }  // namespace ragfs

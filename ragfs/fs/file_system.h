@@ -144,6 +144,7 @@ struct FileSystemTraits {
   bool directory_times = false;         // a directory's size or times change with its members
   bool implicit_directories = false;    // directories exist while something is below them
   bool case_insensitive = false;
+  bool greps_as_rg = false;    // grep leaves out what rg does: hidden, ignored and binary files
   bool process_local = false;  // no other process can reach the data, and it ends with this one
   // After a mutation that timed out: how long it may still take effect. 0 = it cannot.
   int64_t late_apply_bound_ms = 0;

@@ -104,6 +104,41 @@ HttpResponse cache_invalidate(Services& services, Call& call) {
   return done ? message_reply("invalidated") : error_reply(done.error());
 }
 
+HttpResponse cache_top(Services& services, Call& call) {
+  constexpr int64_t kMost = 10'000;
+  constexpr int64_t kDefault = 20;
+  const auto path = path_parameter(call);
+  if (!path) return error_reply(path.error());
+  const auto limit = integer_parameter(call, "limit", 1, kMost);
+  if (!limit) return error_reply(limit.error());
+  const auto keys = services.instance.hot_keys(*path, static_cast<size_t>(limit->value_or(kDefault)));
+  if (!keys) return error_reply(keys.error());
+  Json list = Json::array();
+  for (const HotKey& key : *keys) {
+    Json entry;
+    add_name(entry, "path", key.path);
+    entry["kind"] = key.kind == ObjectKind::file ? "file" : "listing";
+    entry["reads"] = key.reads;
+    list.push_back(std::move(entry));
+  }
+  return json_reply({{"keys", std::move(list)}});
+}
+
+HttpResponse cache_warm(Services& services, Call& call) {
+  const auto body = BodyFields::parse(call);
+  if (!body) return error_reply(body.error());
+  const auto path = body->path(call);
+  if (!path) return error_reply(path.error());
+  const auto report = services.instance.warm_cache(call.context, *path);
+  if (!report) return error_reply(report.error());
+  return json_reply({{"keys", report->keys},
+                     {"cached", report->cached},
+                     {"read", report->read},
+                     {"bytes", report->bytes},
+                     {"gone", report->gone},
+                     {"failed", report->failed}});
+}
+
 HttpResponse cache_new_epoch(Services& services, Call& call) {
   const auto done = services.instance.new_epoch(call.context.deadline);
   return done ? message_reply("a new epoch has begun") : error_reply(done.error());
@@ -131,6 +166,8 @@ void add_status_routes(Router& router, Services& services) {
   add("GET", "/api/v1/capabilities", Access::read, Place::connection, capabilities);
   add("GET", "/api/v1/cache/stats", Access::inspect, Place::connection, cache_stats);
   add("POST", "/api/v1/cache/invalidate", Access::control, Place::worker, cache_invalidate);
+  add("GET", "/api/v1/cache/top", Access::inspect, Place::worker, cache_top);
+  add("POST", "/api/v1/cache/warm", Access::control, Place::worker, cache_warm);
   add("POST", "/api/v1/cache/new-epoch", Access::control, Place::worker, cache_new_epoch);
   add("POST", "/api/v1/cache/rejoin", Access::control, Place::worker, cache_rejoin);
   router.add({"GET", "/api/v1/version", Access::read, Place::connection,

@@ -33,6 +33,16 @@ constexpr std::string_view kSchemas = R"json({
     "abstract": {"type": "string"}, "abstract_b64": {"type": "string"}, "abstract_error": {"type": "string"}}}}}},
 "Message": {"type": "object", "additionalProperties": false, "required": ["message"], "properties": {
   "message": {"type": "string"}}},
+"HotKeys": {"type": "object", "additionalProperties": false, "required": ["keys"], "properties": {
+  "keys": {"type": "array", "items": {"type": "object", "additionalProperties": false,
+    "required": ["path", "kind", "reads"], "properties": {
+    "path": {"type": "string"}, "path_b64": {"type": "string"},
+    "kind": {"type": "string", "enum": ["file", "listing"]}, "reads": {"type": "integer", "minimum": 0}}}}}},
+"Warmed": {"type": "object", "additionalProperties": false,
+  "required": ["keys", "cached", "read", "bytes", "gone", "failed"], "properties": {
+  "keys": {"type": "integer", "minimum": 0}, "cached": {"type": "integer", "minimum": 0},
+  "read": {"type": "integer", "minimum": 0}, "bytes": {"type": "integer", "minimum": 0},
+  "gone": {"type": "integer", "minimum": 0}, "failed": {"type": "integer", "minimum": 0}}},
 "FileInfo": {"type": "object", "additionalProperties": false,
   "required": ["name", "size", "mode", "modTime", "isDir", "meta"], "properties": {
   "name": {"type": "string"}, "name_b64": {"type": "string"}, "size": {"type": "integer", "minimum": 0},

@@ -297,6 +297,16 @@ Operations status_operations() {
           .fields(R"({"path": {"type": "string", "minLength": 1}})", {"path"})
           .answers(schema("Message"))
           .errors({501}),
+      Operation("GET", "/api/v1/cache/top", "hottestKeys", "What is read most, at and below a path; estimated.")
+          .takes("path")
+          .takes("limit", R"({"type": "integer", "minimum": 1, "maximum": 10000})")
+          .answers(schema("HotKeys"))
+          .errors({501}),
+      Operation("POST", "/api/v1/cache/warm", "warmCache",
+                "Reads into the cache what is read most at and below a path.")
+          .fields(R"({"path": {"type": "string", "minLength": 1}})", {"path"})
+          .answers(schema("Warmed"))
+          .errors({501}),
       Operation("POST", "/api/v1/cache/new-epoch", "beginEpoch", "Refuses what was cached, by earlier runs too.")
           .answers(schema("Message"))
           .errors({501}),

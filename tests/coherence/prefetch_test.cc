@@ -23,10 +23,12 @@ class Prefetch : public HookedFixture {
     HookedFixture::TearDown();
   }
 
-  // /r with three directories of an abstract, an overview and a page.
+  // Without hot keys: every miss would be an occasion. /r with three directories of an abstract, an overview and a
+  // page.
   void begin(CoherenceConfig config, CachedMountConfig mount, PrefetchConfig prefetch = {}) {
     prefetch.enabled = true;
     config.prefetch = prefetch;
+    config.hot_keys = false;
     config.guard.operation_timeout_ms = 5'000;
     open_hooked(std::move(config), std::move(mount), clock);
     for (const char* name : {"a", "b", "c"}) make_directory(fmt::format("/r/{}", name));
@@ -133,6 +135,30 @@ TEST_F(Prefetch, AHitOnAnOverviewReadsWhatItNamesInItsOrder) {
   ASSERT_TRUE(idle());
   EXPECT_EQ(backend_reads(), (std::vector<std::string>{"read_dir /o", "read_file /o/setup.md", "read_file /o/guide.md",
                                                        "read_file /o/tutorial/.overview.md"}));
+}
+
+TEST_F(Prefetch, EnteringAScopeReadsItsHotKeys) {
+  CoherenceConfig config;
+  config.prefetch.enabled = true;
+  open_over(config, {}, clock);
+  for (const char* file : {"hot.md", "warm.md", "cold.md", "door.md"}) {
+    put_in_backend(fmt::format("/acct/resources/docs/{}", file), "x");
+    put_in_backend(fmt::format("/acct/resources/other/{}", file), "x");
+  }
+  for (int i = 0; i < 3; ++i) (void)read("/acct/resources/docs/hot.md");
+  for (int i = 0; i < 2; ++i) (void)read("/acct/resources/docs/warm.md");
+  ASSERT_TRUE(idle());
+  ASSERT_TRUE(cached->invalidate(ctx, path_of("/")));  // what is hot is known; nothing is cached
+  clock.advance_ms(2'001);
+  forget();
+  (void)read("/acct/resources/other/door.md");
+  ASSERT_TRUE(idle());
+  EXPECT_EQ(reads_with("docs"), 0U) << "another scope";
+  (void)read("/acct/resources/docs/door.md");
+  ASSERT_TRUE(idle());
+  EXPECT_EQ(reads_with("docs/hot.md"), 1U);
+  EXPECT_EQ(reads_with("docs/warm.md"), 1U);
+  EXPECT_EQ(reads_with("docs/cold.md"), 0U);
 }
 
 // --- bounds ---

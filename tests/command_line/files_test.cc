@@ -61,6 +61,32 @@ TEST_F(Files, LsInJson) {
   EXPECT_TRUE(out["entries"][2]["mtime"].get<std::string>().ends_with("Z"));
 }
 
+TEST_F(Files, LsAndTreeForAgentsShowTheAbstracts) {
+  dir_.write("docs/deep/.abstract.md", "about deep\nin two lines\n");
+  const Outcome ls = ragfs({"ls", "--agent", "/"});
+  EXPECT_EQ(ls.code, 0) << ls.err;
+  EXPECT_EQ(ls.out, "docs/\n    hidden\na.md\nempty.md\n");
+  EXPECT_EQ(ragfs({"ls", "--agent", "/docs"}).out, "deep/\n    about deep\n    in two lines\none.md\n");
+  const Outcome tree = ragfs({"tree", "--agent", "/"});
+  EXPECT_EQ(tree.code, 0) << tree.err;
+  EXPECT_TRUE(contains(tree.out, "docs/\n    hidden\n  deep/\n      about deep\n")) << tree.out;
+  EXPECT_FALSE(contains(ragfs({"tree", "--agent", "-L", "1", "/"}).out, "about deep"));
+  const json listed = parsed(ragfs({"ls", "--agent", "--json", "/"}));
+  EXPECT_EQ(listed["entries"][0]["abstract"], "hidden\n");
+  EXPECT_EQ(listed["entries"].size(), 3U);
+  EXPECT_EQ(ragfs({"ls", "--agent", "/none"}).code, 1);
+}
+
+TEST_F(Files, CatAndStatOfManyAnswerForEach) {
+  const Outcome cat = ragfs({"cat", "/docs/one.md", "/none", "/docs/deep/two.md"});
+  EXPECT_EQ(cat.out, "one\ntwo\n");
+  EXPECT_EQ(cat.code, 1);
+  EXPECT_TRUE(contains(cat.err, "/none")) << cat.err;
+  const Outcome stat = ragfs({"stat", "/docs/one.md", "/none", "/docs"});
+  EXPECT_EQ(stat.code, 1);
+  EXPECT_TRUE(contains(stat.out, "/docs/one.md") && contains(stat.err, "/none")) << stat.out << stat.err;
+}
+
 TEST_F(Files, TreeDrawsBranchesAndCounts) {
   EXPECT_EQ(ragfs({"tree", "-a"}).out,
             "/\n|-- docs/\n|   |-- deep/\n|   |   `-- two.md\n|   |-- .abstract.md\n|   `-- one.md\n|-- a.md\n"

@@ -41,6 +41,8 @@ const std::vector<CommandShape>& shapes() {
       {{"cache", "new-epoch"}, {}, 0},
       {{"cache", "rejoin"}, {}, 0},
       {{"cache", "verify"}, {}, 1},
+      {{"cache", "top"}, {}, 1},
+      {{"cache", "warm"}, {}, 1},
       {{"cache", "purge"}, {"--account", "x"}, 0},
       {{"config", "check"}, {}, 1},
       {{"config", "schema"}, {}, 0},

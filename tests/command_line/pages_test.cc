@@ -105,6 +105,8 @@ const std::map<std::string, std::string>& tried_with() {
       {"cache new-epoch", ""},
       {"cache rejoin", ""},
       {"cache verify", ""},
+      {"cache top", ""},
+      {"cache warm", ""},
       {"cache purge", "--account d"},
       {"config check", ""},
       {"config show", ""},

@@ -131,10 +131,47 @@ def the_cache(t):
         t.true(stats["on"] and stats["provider"] == "embedded" and stats["hits"] >= 3, f"hits are counted: {stats}")
         t.true(0 < stats["hit_rate"] <= 1, "and their rate")
         t.true(server.metric("ragfs_http_answered_at_once_total") >= 3, "hits needed no worker")
+        top = server.json("GET", "/api/v1/cache/top?path=/")[1]["keys"]
+        t.true(top and top[0]["path"] == "/local/a" and top[0]["reads"] >= 3, f"it is the hottest: {top}")
+        t.equal(server.json("GET", "/api/v1/cache/top?path=/other")[1], {"keys": []})
+        t.equal(server.json("POST", "/api/v1/cache/warm", {"path": "/local"})[1]["cached"], 1)
         (server.data / "a").write_bytes(b"new")
         t.equal(server.json("POST", "/api/v1/cache/invalidate", {"path": "/local"})[0], 200)
         t.equal(read(), b"new")
         t.true(server.metric("ragfs_http_requests_total") >= 8, "metrics")
+
+
+@check("http_api.many_paths_in_one_request")
+def many_paths_in_one_request(t):
+    """read_many, stat_many, abstracts and context: each path its own answer, in the order of the question."""
+    with Server() as server:
+        parts = {"path": "/local/d/one", "content": "page", "abstract": "about one", "overview": "more of it"}
+        status, written = server.json("POST", "/api/v1/context", parts)
+        t.equal(status, 200)
+        t.equal([(file["path"], file["bytes"]) for file in written["files"]],
+                [("/local/d/one/content.md", 4), ("/local/d/one/.abstract.md", 9), ("/local/d/one/.overview.md", 10)])
+        server.json("POST", "/api/v1/context", {"path": "/local/d/two", "content": "x", "content_name": "other.md"})
+        paths = ["/local/d/one/.overview.md", "/local/none", "/local/d/one", "/local/d/two/other.md"]
+        for _ in range(2):
+            files = server.json("POST", "/api/v1/read_many", {"paths": paths})[1]["files"]
+            t.equal([file["path"] for file in files], paths)
+            t.equal([file.get("data", file.get("kind")) for file in files],
+                    ["more of it", "not_found", "is_a_directory", "x"])
+            files = server.json("POST", "/api/v1/stat_many", {"paths": paths})[1]["files"]
+            t.equal([file["info"]["size"] if "info" in file else file["kind"] for file in files][:2], [10, "not_found"])
+            t.true(files[2]["info"]["isDir"], "a directory")
+            entries = server.json("GET", "/api/v1/abstracts?path=/local/d")[1]["entries"]
+            t.equal([(entry["rel_path"], entry.get("abstract")) for entry in entries],
+                    [("one", "about one"), ("two", None)])
+            deep = server.json("GET", "/api/v1/abstracts?path=/local&levels=3&show_hidden=true")[1]
+            t.equal(deep["count"], 7)
+            t.true("/local/d/one/.abstract.md" in [one["path"] for one in deep["entries"]], f"{deep}")
+        for body in ({}, {"paths": []}, {"paths": "a"}, {"paths": [1]}, {"paths": ["/x"] * 1001}):
+            t.equal(server.json("POST", "/api/v1/read_many", body)[0], 400)
+        t.equal(server.json("POST", "/api/v1/context", {"path": "/local/e"})[0] // 100, 4, "nothing was given")
+        server.ask("PUT", "/api/v1/files?path=/local/f", b"a file")
+        status = server.json("POST", "/api/v1/context", {"path": "/local/f", "abstract": "x"})[0]
+        t.equal(status // 100, 4, "no directory")
 
 
 @check("http_api.too_much_work_is_refused")

@@ -53,6 +53,7 @@ Result<std::unique_ptr<LocalFileSystem>> LocalFileSystem::open(const LocalConfig
   traits.identity = std::move(*identity);
   traits.listings_prove_absence = true;
   traits.directory_times = true;
+  traits.greps_as_rg = true;
   return std::unique_ptr<LocalFileSystem>(new LocalFileSystem(config, files, std::move(*paths), std::move(traits)));
 }
 

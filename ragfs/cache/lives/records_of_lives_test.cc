@@ -3,6 +3,7 @@
 
 #include "ragfs/cache/lives/clean_marker.h"
 #include "ragfs/cache/lives/epoch_pointer.h"
+#include "ragfs/cache/lives/hot_keys_file.h"
 #include "ragfs/cache/lives/sealed_record.h"
 #include "ragfs/cache/lives/witness.h"
 
@@ -87,6 +88,18 @@ TEST(WitnessRecord, ReadsWhatWasWrittenAndNothingElse) {
   const std::string text = encode_witness(record);
   EXPECT_EQ(decode_witness(text), record);
   expect_damage_is_noticed(text, decode_witness);
+}
+
+TEST(HotKeysRecord, ReadsWhatWasWrittenAndNothingElse) {
+  const std::vector<HotKeysOfBackend> backends = {
+      {7, {{"/a/b.md", ObjectKind::file, 9}, {"/a", ObjectKind::listing, 2}}}, {8, {}}};
+  const std::string text = encode_hot_keys(backends);
+  EXPECT_EQ(decode_hot_keys(text), backends);
+  expect_damage_is_noticed(text, decode_hot_keys);
+  EXPECT_FALSE(decode_hot_keys(encode_hot_keys({{7, {{"not/normal/", ObjectKind::file, 9}}}})));
+  EXPECT_FALSE(decode_hot_keys(encode_hot_keys({{7, {{"/a", ObjectKind::subtree, 9}}}})));
+  const HotKeysOfBackend many{7, std::vector<HotKey>(HotKeysFile::kMostKeys + 1, {"/a", ObjectKind::file, 1})};
+  EXPECT_EQ(decode_hot_keys(encode_hot_keys({many}))->at(0).keys.size(), HotKeysFile::kMostKeys) << "cut when written";
 }
 
 TEST(SealedRecord, OfAnotherKindOrVersionIsNothing) {
