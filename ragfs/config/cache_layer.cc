@@ -66,7 +66,7 @@ Result<std::unique_ptr<CacheLayer>> CacheLayer::open(const Config& config, const
   auto layer = std::unique_ptr<CacheLayer>(new CacheLayer(config));
   auto log = Log::open(config.log.file, log_level_of(config.log.level));
   if (!log) {
-    return fail(ErrorCode::config, fmt::format("{}: {}", config.place("log.file"), log.error().message));
+    return fail(ErrorCode::config, fmt::format("{}: {}", config.place("log.file"), log.error().text()));
   }
   layer->log_ = *std::move(log);
   std::vector<BackendUse> uses;

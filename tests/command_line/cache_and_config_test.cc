@@ -73,6 +73,30 @@ TEST_F(CacheCommands, FlushAndInvalidateMakeTheNextReadAMiss) {
   EXPECT_EQ(stats_after("cat /d/f.md\ncache invalidate /other\ncat /d/f.md\n")["hits"], 1);
 }
 
+TEST_F(CacheCommands, NewEpochAndRejoinSayWhatTheyDid) {
+  const json stats = stats_after("cat /d/f.md\ncache new-epoch\ncat /d/f.md\n");
+  EXPECT_EQ(stats["counters"]["new_epoch"], 1);
+  EXPECT_EQ(stats["counters"]["stale_epoch"], 1) << "what was cached is refused, or checked with the file's version";
+  EXPECT_EQ(stats_after("cat /d/f.md\ncache rejoin\ncat /d/f.md\n")["hits"], 1) << "it was in use all the time";
+  EXPECT_TRUE(contains(ragfs({"cache", "new-epoch"}).out, "a new epoch has begun"));
+  EXPECT_TRUE(contains(ragfs({"cache", "rejoin"}).out, "the cache is in use"));
+}
+
+TEST_F(CacheCommands, VerifyComparesWhatIsCachedWithTheFiles) {
+  const Outcome outcome = shell("cat /d/f.md\ncache verify\ncache verify /d/f.md\n");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(contains(outcome.out, "1 object compared of")) << outcome.out;
+  EXPECT_TRUE(contains(outcome.out, "0 wrong, 0 not readable")) << outcome.out;
+  EXPECT_EQ(ragfs({"cache", "verify", "/not/there"}).code, 1);
+}
+
+TEST_F(CacheCommands, PurgeErasesTheObjectsOfOneAccount) {
+  EXPECT_TRUE(contains(shell("cat /d/f.md\ncache purge --account d\n").out, "1 object of d erased"));
+  EXPECT_TRUE(contains(shell("cat /d/f.md\ncache purge --account other\n").out, "0 objects of other erased"));
+  EXPECT_EQ(stats_after("cat /d/f.md\ncache purge --account d\ncat /d/f.md\n")["hits"], 0);
+  EXPECT_EQ(ragfs({"cache", "purge"}).code, 2);
+}
+
 TEST_F(CacheCommands, OneRunSaysThatItsCacheEndsWithIt) {
   const Outcome outcome = ragfs({"cache", "flush"});
   EXPECT_EQ(outcome.code, 0);

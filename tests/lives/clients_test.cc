@@ -1,4 +1,5 @@
 // More than one writer (3.9), with everything in place: clients of one process, processes, forks.
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "tests/lives/instance_fixture.h"
@@ -172,6 +173,30 @@ TEST_F(Clients, AChildOfForkLeavesCacheAndLockToItsParent) {
   EXPECT_TRUE(hits(*instance, "/f"));
   newcomer.go();
   EXPECT_EQ(newcomer.wait(), 0) << "the lock is the parent's still";
+}
+
+// A provider that cannot even be made (here: no address space for its memory) is not joined later: it is none.
+TEST_F(Clients, AStartWhoseProviderCannotBeMadeGoesOnWithoutOneInBypassModeOnly) {
+  if (std::getenv("RAGFS_TEST_SANITIZER") != nullptr) GTEST_SKIP() << "a sanitizer needs the address space itself";
+  for (const bool strict : {false, true}) {
+    Child child([&](Child&) {
+      constexpr rlim_t kAll = rlim_t{64} << 30;
+      const struct rlimit limit = {kAll, kAll};
+      if (::setrlimit(RLIMIT_AS, &limit) != 0) return 1;
+      const std::string mode = std::string("      failure_mode: ") + (strict ? "strict" : "bypass") + "\n";
+      auto opened = Instance::open(config(mode + "      embedded: {dram_bytes: 256GiB}\n"));
+      if (strict) return !opened && opened.error().code == ErrorCode::full ? 0 : 2;
+      if (!opened || (*opened)->warnings().size() != 1) return 3;
+      Instance& instance = **opened;
+      if ((*opened)->warnings()[0].find("going on without the cache") == std::string::npos) return 4;
+      const CacheReport report = instance.cache_report();
+      if (report.provider != "disabled" || report.life != "off") return 5;
+      bool right = read(instance, "/f") == "old" && write(instance, "/f", "new").empty();
+      right = right && read(instance, "/f") == "new" && !hits(instance, "/f");
+      return right && close(instance) ? 0 : 6;
+    });
+    EXPECT_EQ(child.wait(), 0) << (strict ? "strict" : "bypass");
+  }
 }
 
 TEST_F(Clients, TheStateDirectoryIsForItsOwnerAloneAndLocksLeaveNothing) {

@@ -195,20 +195,21 @@ TEST_F(OpenAndClose, AHundredTimesWithADiskLeaveNothingEither) {
 }
 
 // What a client holds of a cache that was closed is of no harm: it reads on, past the cache.
-TEST_F(OpenAndClose, TheProviderIsClosedAfterTheMarkerAndBackendsAfterIt) {
+TEST_F(OpenAndClose, PrefetchFillsDrainMarkerProviderAndBackendsInThatOrder) {
   std::filesystem::create_directories(root + "/disk");
   auto instance = open(config("      embedded: {dram_bytes: 16MiB, disk: {directories: ['" + root +
                               "/disk'], capacity_bytes: 256MiB, bucket_bytes: 8MiB, min_free_bytes: 0}}\n"));
   ASSERT_TRUE(instance);
   EXPECT_EQ(read(*instance, "/f"), "old");
   std::vector<std::string> steps;
-  for (const char* step : {"close.stopped", "close.drained", "close.after_marker", "disk.close", "disk.before_clean"}) {
+  for (const char* step : {"close.prefetch_stopped", "close.stopped", "close.drained", "close.after_marker",
+                           "disk.close", "disk.before_clean"}) {
     PausePoints::set_handler(step, [&steps, step] { steps.emplace_back(step); });
   }
   EXPECT_TRUE(close(*instance));
   PausePoints::clear();
-  EXPECT_EQ(steps, (std::vector<std::string>{"close.stopped", "close.drained", "close.after_marker", "disk.close",
-                                             "disk.before_clean"}));
+  EXPECT_EQ(steps, (std::vector<std::string>{"close.prefetch_stopped", "close.stopped", "close.drained",
+                                             "close.after_marker", "disk.close", "disk.before_clean"}));
   EXPECT_EQ(read(*instance, "/f"), "old");
   EXPECT_FALSE(hits(*instance, "/f"));
   EXPECT_EQ(write(*instance, "/f", "new"), "");

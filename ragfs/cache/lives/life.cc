@@ -378,11 +378,15 @@ void Life::provider_returned() {
   changed_.notify_all();
 }
 
+std::string Life::why_not(LifeStage stage) const {
+  if (refused_.load()) return "another process has these files and their cache; ask its server";
+  return fmt::format("the cache is {}", off() ? "off" : stage_name(stage));
+}
+
 Result<void> Life::new_epoch(Deadline deadline) {
   const LifeStage stage = report().stage;
   if (stage == LifeStage::closed || stage == LifeStage::left || domain_ == nullptr || off()) {
-    return fail(ErrorCode::unavailable,
-                fmt::format("no new epoch: the cache is {}", off() ? "off" : stage_name(stage)));
+    return fail(ErrorCode::unavailable, fmt::format("no new epoch: {}", why_not(stage)));
   }
   domain_->new_epoch();
   return wait_until_joined(deadline);
@@ -392,7 +396,7 @@ Result<void> Life::rejoin(Deadline deadline) {
   {
     const Turn turn(*this);
     if (const LifeStage stage = report().stage; stage == LifeStage::closed || off()) {
-      return fail(ErrorCode::unavailable, "the cache cannot be joined again: it is closed, or off");
+      return fail(ErrorCode::unavailable, fmt::format("the cache cannot be joined again: {}", why_not(stage)));
     }
     bool asked = false;
     const std::optional<EpochPointer> pointer = read_pointer(asked);

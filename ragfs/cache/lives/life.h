@@ -133,6 +133,8 @@ class Life final : public EpochKeeper {
   Result<bool> write_marker(Deadline deadline);
   void run();
   void say_why(std::string why);
+  // What an operator's command is told that finds no cache to act on.
+  std::string why_not(LifeStage stage) const;
   void set_stage(LifeStage stage);
   void let_go_in_child() noexcept;
   Deadline call_deadline() const { return Deadline::in_ms(config_.call_timeout_ms); }
