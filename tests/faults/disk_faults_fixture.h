@@ -104,7 +104,11 @@ class DiskFaults : public testing::Test {
     const MutexLock lock(log_mutex_);
     return std::any_of(lines_.begin(), lines_.end(), [&](const auto& l) { return l.find(part) != l.npos; });
   }
-  double ms_since(int64_t from_ns) const { return static_cast<double>(fenced_at_ns_.load() - from_ns) / 1e6; }
+  // From then until the fence fell; 0 when it had fallen before. It is fenced a moment before it is logged.
+  double ms_since(int64_t from_ns) {
+    wait_until([&] { return fenced_at_ns_.load() != 0; });
+    return static_cast<double>(std::max<int64_t>(fenced_at_ns_.load() - from_ns, 0)) / 1e6;
+  }
 
   std::unique_ptr<FaultDisk> disk_;
   std::string skip_reason_;
