@@ -34,7 +34,8 @@ ProviderCase disk_case() {
                                        .provider = EmbeddedProvider::create(config).value(),
                                        .pass_time = [engine](int64_t ms) { engine->clock.advance_ms(ms); }};
               },
-          .faults = {}};
+          .faults = {},
+          .misses_percent = 1};
 }
 
 RAGFS_PROVIDER_CONTRACT(EmbeddedDisk, disk_case());

@@ -56,6 +56,8 @@ struct ProviderCase {
   int64_t ttl_ms = 1'000;           // the shortest that the store counts well
   // An object of the largest size is put where it is at most this.
   size_t largest_tried_bytes = size_t{64} << 20;
+  // Of gets of what is there: an object that is on its way from one tier to the next may be in neither for a moment.
+  int misses_percent = 0;
   friend void PrintTo(const ProviderCase& provider, std::ostream* out) { *out << provider.name; }
 };
 

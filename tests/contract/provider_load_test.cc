@@ -43,7 +43,7 @@ TEST_P(ProviderLoad, EightThreadsReadWholeValuesOfTheRightKeys) {
         const GetResult got = provider().get(shared[static_cast<size_t>(round % 16)], soon());
         if (!got) ++failed;
         if (got && *got && !is_a_value_of(shared[static_cast<size_t>(round % 16)].text(), (*got)->str())) ++wrong;
-        // What nobody else touches is as this thread left it. A cache may lose it on its way between tiers, seldom.
+        // What nobody else touches is as this thread left it, or on its way between two tiers.
         const std::string mine = value_of(own, round);
         if (!put(own, mine)) ++failed;
         const std::string seen = get(own);
@@ -63,7 +63,7 @@ TEST_P(ProviderLoad, EightThreadsReadWholeValuesOfTheRightKeys) {
   threads.clear();
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(failed, 0);
-  EXPECT_LE(lost, kThreads * kRounds / 100);
+  EXPECT_LE(lost, kThreads * kRounds / 100 * GetParam().misses_percent);
 }
 
 TEST_P(ProviderLoad, CloseWhileCallsRunEndsThemAndWhatFollowsIsUnavailable) {
