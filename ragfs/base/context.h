@@ -57,6 +57,14 @@ struct Context {
   // The two statistics layers of one call share one pair of clock reads: the outer sets it, the inner reads it.
   // 0 = this call's latency is not sampled.
   mutable int64_t sampled_start_ns = 0;
+
+  // For a piece of this call that runs beside others: the same caller and deadline, nothing noted yet.
+  Context for_piece() const {
+    Context own = *this;
+    own.via_symlink = false;
+    own.sampled_start_ns = 0;
+    return own;
+  }
 };
 
 }  // namespace ragfs

@@ -40,12 +40,7 @@ class CachedFileSystem::Batch {
   void leave_for_backend(size_t index) { left_.push_back(index); }
   // Calls `one(ctx, index)` for each that was left, with a context of its own.
   void ask_backend(const std::function<void(const Context&, size_t)>& one) {
-    fs_.domain_->lane().for_each(left_.size(), [&](size_t i) {
-      Context own = ctx_;
-      own.via_symlink = false;
-      own.sampled_start_ns = 0;
-      one(own, left_[i]);
-    });
+    fs_.domain_->lane().for_each(left_.size(), [&](size_t i) { one(ctx_.for_piece(), left_[i]); });
   }
 
  private:
@@ -61,13 +56,6 @@ namespace {
 constexpr size_t kNotLookedUp = SIZE_MAX;
 }
 
-void CachedFileSystem::count_hit_of_batch(PathView path, const Bytes& payload) {
-  counters_.add(CacheCounter::file_hit);
-  counters_.add(CacheCounter::bytes_from_cache, payload.size());
-  note_hot(path, ObjectKind::file);
-  if (ahead_) ahead_->seen_hit(path, payload, false);
-}
-
 std::vector<Result<Bytes>> CachedFileSystem::read_many(const Context& ctx, std::span<const PathView> paths) {
   std::vector<Result<Bytes>> answers(paths.size());
   std::vector<size_t> numbers(paths.size(), kNotLookedUp);
@@ -77,7 +65,7 @@ std::vector<Result<Bytes>> CachedFileSystem::read_many(const Context& ctx, std::
       batch.leave_for_backend(i);
     } else if (std::optional<Bytes> payload = payload_at_once(Target(*this, paths[i]))) {
       answers[i] = *std::move(payload);
-      count_hit_of_batch(paths[i], *answers[i]);
+      count_hit(paths[i], *answers[i], false);
     } else {
       numbers[i] = batch.want(paths[i], ObjectKind::file);
     }
@@ -87,7 +75,7 @@ std::vector<Result<Bytes>> CachedFileSystem::read_many(const Context& ctx, std::
     if (numbers[i] == kNotLookedUp) continue;
     if (const CacheHit* const hit = batch.ready(numbers[i])) {
       answers[i] = CacheHit(*hit).payload();
-      count_hit_of_batch(paths[i], *answers[i]);
+      count_hit(paths[i], *answers[i], false);
     } else if (domain_->known_absent(batch.target(numbers[i]).at) && !moved()) {
       counters_.add(CacheCounter::negative_hit);
       answers[i] = fail(ErrorCode::not_found, std::string(paths[i].text()));
@@ -104,13 +92,11 @@ std::vector<Result<Bytes>> CachedFileSystem::read_many(const Context& ctx, std::
     if (batch.may_be_ready_after_asking(number)) {
       if (std::optional<CacheHit> hit = batch.ask(own, number)) {
         answers[i] = std::move(*hit).payload();
-        count_hit_of_batch(paths[i], *answers[i]);
+        count_hit(paths[i], *answers[i], false);
         return;
       }
     }
-    counters_.add(CacheCounter::file_miss);
-    if (ahead_) ahead_->seen_miss(paths[i], false);
-    note_hot(paths[i], ObjectKind::file);
+    count_miss(paths[i], false);
     Result<FileContent> content = read_through(own, batch.target(number));
     if (content) {
       answers[i] = std::move(content->data);

@@ -107,11 +107,10 @@ Result<Bytes> CachedFileSystem::read_for_grep(const Context& ctx, PathView path,
   if (!whole) return read(ctx, path, offset, size);
   const Target target(*this, path);
   if (std::optional<Bytes> payload = find_payload(ctx, target)) {
-    count_hit_of_batch(path, *payload);
+    count_hit(path, *payload, false);
     return std::move(*payload).slice(0, size);
   }
-  counters_.add(CacheCounter::file_miss);
-  if (ahead_) ahead_->seen_miss(path, false);
+  count_miss(path, false);
   Result<FileContent> content = read_through(ctx, target);
   if (!content) return std::unexpected(std::move(content.error()));
   return std::move(content->data).slice(0, size);

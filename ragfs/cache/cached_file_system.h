@@ -131,14 +131,15 @@ class CachedFileSystem final : public FileSystem {
   bool moved() const { return nested_ != nullptr && nested_->moved(); }
 
   // Reads (cached_reads.cc).
-  void count_hit(PathView path, const Bytes& payload);
+  // `single`: asked for by itself; what a batch or a walk asks for is no occasion to read ahead.
+  void count_hit(PathView path, const Bytes& payload, bool single = true);
   void note_hot(PathView path, ObjectKind kind) {
     const uint64_t reads = notes_hot_ ? identity_->hot.sample() : 0;
     if (reads != 0) [[unlikely]]
       note_reads(path, kind, reads);
   }
   void note_reads(PathView path, ObjectKind kind, uint64_t reads);
-  void count_miss(PathView path);
+  void count_miss(PathView path, bool single = true);
   // A directory's entries, as read_dir() gives them. Walks come here: they are no occasion to read ahead.
   Result<std::vector<FileInfo>> entries_of(const Context& ctx, PathView path);
   std::optional<CacheHit> find(const Context& ctx, const Target& target, ObjectKind kind);
@@ -195,7 +196,6 @@ class CachedFileSystem final : public FileSystem {
 
   // Batches (cached_batches.cc).
   class Batch;
-  void count_hit_of_batch(PathView path, const Bytes& payload);
   // What a grep over the cache reads: a file that may be cached as a whole, of others the part alone.
   Result<Bytes> read_for_grep(const Context& ctx, PathView path, uint64_t offset, uint64_t size);
 

@@ -26,18 +26,18 @@ FileMeta meta_of(const EnvelopeInfo& info) {
 
 }  // namespace
 
-void CachedFileSystem::count_hit(PathView path, const Bytes& payload) {
+void CachedFileSystem::count_hit(PathView path, const Bytes& payload, bool single) {
   counters_.add(CacheCounter::file_hit);
   counters_.add(CacheCounter::bytes_from_cache, payload.size());
   note_hot(path, ObjectKind::file);
   if (ahead_) [[unlikely]]
-    ahead_->seen_hit(path, payload);
+    ahead_->seen_hit(path, payload, single);
 }
 
-void CachedFileSystem::count_miss(PathView path) {
+void CachedFileSystem::count_miss(PathView path, bool single) {
   counters_.add(CacheCounter::file_miss);
   if (ahead_) [[unlikely]]
-    ahead_->seen_miss(path);
+    ahead_->seen_miss(path, single);
   note_hot(path, ObjectKind::file);
 }
 

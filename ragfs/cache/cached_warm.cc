@@ -78,10 +78,7 @@ Result<void> CachedFileSystem::warm(const Context& ctx, PathView path, WarmRepor
     std::atomic<uint64_t> bytes{0};
     std::atomic<uint64_t> gone{0};
     domain_->lane().for_each(absent.size(), [&](size_t i) {
-      Context own = ctx;
-      own.via_symlink = false;
-      own.sampled_start_ns = 0;
-      const Result<Filled> filled = fill(own, targets[absent[i]], wanted[absent[i]].kind);
+      const Result<Filled> filled = fill(ctx.for_piece(), targets[absent[i]], wanted[absent[i]].kind);
       if (filled) {
         ++read;
         bytes += filled->bytes;

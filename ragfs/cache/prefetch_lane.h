@@ -2,8 +2,7 @@
 //
 // Best effort: a task that finds no place is dropped, and counted where its owner counts. When the queue is full, the
 // oldest task of a lower priority makes room; low priority goes first. An owner is a mount, known by its counters; it
-// calls
-// stop() before it goes. Threads are started by the first task and run at a lower priority of the system, so that
+// calls stop() before it goes. Threads are started by the first task and run at a lower priority of the system, so that
 // readers do not wait for a processor.
 // Bounds: PrefetchConfig. Not for: anything that somebody waits for (ReadLane).
 // Thread-safety: all methods may be called from any thread. No lock is held while a task runs.

@@ -105,7 +105,7 @@ class DiskFaults : public testing::Test {
     const MutexLock lock(log_mutex_);
     return std::any_of(lines_.begin(), lines_.end(), [&](const auto& l) { return l.find(part) != l.npos; });
   }
-  // From then until the fence fell: 0 when it had fallen before, infinity when it never did. It is logged a moment after.
+  // From then until the fence fell (it is logged a moment after): 0 when it had fallen before, infinity when never.
   double ms_since(int64_t from_ns) {
     if (!wait_until([&] { return fenced_at_ns_.load() != 0; })) return std::numeric_limits<double>::infinity();
     return static_cast<double>(std::max<int64_t>(fenced_at_ns_.load() - from_ns, 0)) / 1e6;
