@@ -55,8 +55,8 @@ class HotKeys {
   static constexpr size_t kRows = 4;
   static constexpr size_t kColumns = 8192;
   static constexpr uint64_t kFadeEvery = 1 << 20;  // reads
-  static constexpr uint32_t kAll = 4096;
-  static constexpr uint32_t kOneIn = 64;
+  static constexpr uint32_t kAll = 256;
+  static constexpr uint32_t kOneIn = 256;
   using Row = std::array<uint32_t, kColumns>;
   struct Scope {
     std::vector<HotKey> hot;  // at most kPerScope, in no order
@@ -68,8 +68,9 @@ class HotKeys {
   void fade() RAGFS_REQUIRES(mutex_);
   Scope& scope_of(PathView path) RAGFS_REQUIRES(mutex_);
 
-  std::atomic<uint32_t> noted_{0};  // stops at kAll
-  mutable Mutex mutex_;
+  // Every read looks at it: alone in its line, which nobody writes once it stands at kAll.
+  alignas(64) std::atomic<uint32_t> noted_{0};
+  alignas(64) mutable Mutex mutex_;
   const std::unique_ptr<std::array<Row, kRows>> sketch_;  // under mutex_
   Scopes scopes_ RAGFS_GUARDED_BY(mutex_);
   uint64_t since_fade_ RAGFS_GUARDED_BY(mutex_) = 0;
