@@ -96,20 +96,27 @@ Result<std::optional<LockConflict>> LockFiles::look_at(const std::string& file, 
   const auto holder = holder_of(*table_, file);
   if (!holder) return std::optional<LockConflict>();
   const Context ctx = lock_context();
+  // Nobody holds what is not there; what could not be looked at may be held.
+  const auto unheld = [](const Error& error) -> Result<std::optional<LockConflict>> {
+    if (is_absent(error)) return std::optional<LockConflict>();
+    return fail(ErrorCode::internal, "lock I/O error: " + error.text());
+  };
+  const auto changed_at = [&]() -> Result<int64_t> {
+    const auto info = holder->fs().stat(ctx, holder->within());
+    if (!info) return std::unexpected(info.error());
+    return info->mtime_ns;
+  };
   const auto content = holder->fs().read(ctx, holder->within(), 0, 0);
-  if (!content) {
-    if (is_absent(content.error())) return std::optional<LockConflict>();
-    return fail(ErrorCode::internal, "lock I/O error: " + content.error().text());
-  }
+  if (!content) return unheld(content.error());
   const std::string text(content->view());
   const int64_t now_ns = Clock::system().wall_ns();
   LockConflict conflict{file, "", true};
   int64_t too_old_ns = now_ns - expire_ms_ * kNsPerMs;
   int64_t time_ns = 0;
   if (text.empty()) {
-    const auto info = holder->fs().stat(ctx, holder->within());
-    if (!info) return std::optional<LockConflict>();
-    time_ns = info->mtime_ns;
+    const auto changed_ns = changed_at();
+    if (!changed_ns) return unheld(changed_ns.error());
+    time_ns = *changed_ns;
     too_old_ns = now_ns - kEmptyIsYoung_ms * kNsPerMs;
   } else {
     const auto token = parse_lock_token(text);
@@ -121,9 +128,9 @@ Result<std::optional<LockConflict>> LockFiles::look_at(const std::string& file, 
     }
     // What is no token, or comes from a clock ahead of ours, is as old as its file: a living holder renews that too.
     if (!token || time_ns > now_ns) {
-      const auto info = holder->fs().stat(ctx, holder->within());
-      if (!info) return std::optional<LockConflict>();
-      time_ns = info->mtime_ns;
+      const auto changed_ns = changed_at();
+      if (!changed_ns) return unheld(changed_ns.error());
+      time_ns = *changed_ns;
     }
     if (!token && time_ns >= too_old_ns) return std::unexpected(token.error());
   }

@@ -6,6 +6,7 @@
 #include "ragfs/backends/mem/mem_file_system.h"
 #include "ragfs/base/clock.h"
 #include "ragfs/fs/stats_file_system.h"
+#include "ragfs/fs/testing_file_system.h"
 
 namespace ragfs::python {
 namespace {
@@ -129,6 +130,30 @@ TEST_F(CaseA16LockFiles, EmptyTruncatedGarbageAndFutureTokensAreRecoveredAfterEx
   EXPECT_EQ(take_over("", 0), "held");
   EXPECT_EQ(take_over(future, kExpire_ms + 1'000), "taken") << "a clock that was ahead does not lock for a day";
   EXPECT_EQ(take_over(future, kExpire_ms - 5'000), "held") << "its holder lives: the file is young";
+}
+
+// What could not be looked at may be held: an I/O error is no free lock, whichever call meets it.
+TEST(LockFilesFaults, ALockFileThatCannotBeLookedAtIsNotFree) {
+  const int64_t ahead_ns = Clock::system().wall_ns() + 86'400'000 * kNsPerMs;
+  for (const std::string_view failing : {"read", "stat"}) {
+    for (const std::string& text :
+         {std::string(), std::string("garbage"), lock_token_text({"other", ahead_ns, false})}) {
+      auto fs = std::make_shared<TestingFileSystem>();
+      auto table = std::make_shared<MountTable>();
+      const Path mount = *Path::parse("/m");
+      ASSERT_TRUE(table->mount(mount, std::make_shared<StatsFileSystem>(fs)).has_value());
+      const Path file = *Path::parse(sidecar_lock_path("/m/f"));
+      ASSERT_TRUE(table->write(Context(), file, text, 0, WriteFlag::create).has_value());
+      fs->set_hook([&](std::string_view operation, PathView path) -> std::optional<Error> {
+        if (operation != failing || path != file.view().relative_to(mount)) return std::nullopt;
+        return Error{ErrorCode::io, "no luck"};
+      });
+      LockFiles locks(table, kExpire_ms);
+      const auto taken = locks.take({{"/m/f", false, {}}}, "us");
+      ASSERT_FALSE(taken.has_value()) << failing << " of " << text;
+      EXPECT_NE(taken.error().text().find("lock I/O error"), std::string::npos) << taken.error().text();
+    }
+  }
 }
 
 // Suffixes added to a long name must not make it too long.

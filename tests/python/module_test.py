@@ -107,6 +107,11 @@ def case_a01_queue_and_server_info_are_never_cached(t):
         run_script(t, "never_cached.py", "bypassed" if prefixes else "", config=EMBEDDED + prefixes)
 
 
+@check("python.many_paths_in_one_call")
+def many_paths_in_one_call(t):
+    run_script(t, "batches.py", config=EMBEDDED)
+
+
 # What is given here must not be left out: plain bytes would be stored, or locks that nobody else sees be taken.
 REFUSED = """
 import json, os, sys
