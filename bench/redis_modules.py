@@ -5,7 +5,6 @@ Usage: redis_modules.py PORT ROUNDS; bench/run redis calls it. Prints a line "NA
 original_module_hit_us, module_hit_us (no near tier), module_near_hit_us. What cannot be measured is told on stderr.
 """
 
-import json
 import os
 import statistics
 import subprocess
@@ -25,13 +24,13 @@ VALUE_BYTES = 4096
 NS_PER_US = 1000
 
 
-def measure(port: str, root: str, more: str) -> float:
+def measure(port: str, root: str) -> float:
     """In the process of one module: median microseconds of a read that the cache answers."""
     import oracle
     oracle.stand_in_for_openviking()
     import ragfs_python
     redis = {"endpoints": [f"redis://127.0.0.1:{port}"]}
-    cache = {"enabled": True, "runtime_enabled": True, "provider": "redis", "redis": redis, **json.loads(more)}
+    cache = {"enabled": True, "runtime_enabled": True, "provider": "redis", "redis": redis}
     client = ragfs_python.RAGFSBindingClient(config={"service_name": "bench", "cache": cache})
     client.mount("localfs", "/local", {"local_dir": root})
     for number in range(FILES):
@@ -47,11 +46,20 @@ def measure(port: str, root: str, more: str) -> float:
     return statistics.median(times) / NS_PER_US
 
 
-def run(module: Path, port: str, more: dict) -> float:
+def run(module: Path, port: str, near_bytes: int | None) -> float:
+    """`near_bytes`: of our module's near tier, which OpenViking's configuration has no name for; None: its default."""
     env = {**os.environ, "PYTHONPATH": f"{module}:{TESTS}"}
     env.pop("RAGFS_CONFIG", None)
-    with tempfile.TemporaryDirectory() as root:
-        done = subprocess.run([PYTHON, __file__, "--measure", port, root, json.dumps(more)], env=env,
+    with tempfile.TemporaryDirectory() as work:
+        root = Path(work, "root")
+        root.mkdir()
+        if near_bytes is not None:
+            own = Path(work, "ragfs.yaml")
+            own.write_text("storage:\n  agfs:\n    cache:\n      enabled: true\n      provider: redis\n"
+                           f"      near_cache_bytes: {near_bytes}\n"
+                           f"      redis: {{endpoints: ['redis://127.0.0.1:{port}']}}\n")
+            env["RAGFS_CONFIG"] = str(own)
+        done = subprocess.run([PYTHON, __file__, "--measure", port, str(root)], env=env,
                               capture_output=True, text=True, check=False, timeout=120)
     if done.returncode != 0:
         raise RuntimeError(done.stderr[-500:])
@@ -62,17 +70,17 @@ def main(port: str, rounds: int) -> None:
     ours = ROOT / "build" / "release" / "python"
     kinds = {}
     if any(ours.glob("ragfs_python*.so")):
-        kinds["module_hit_us"] = (ours, {"near_cache_bytes": 0})
-        kinds["module_near_hit_us"] = (ours, {})
+        kinds["module_hit_us"] = (ours, 0)
+        kinds["module_near_hit_us"] = (ours, None)
     try:
-        kinds["original_module_hit_us"] = (original.directory(ROOT), {})
+        kinds["original_module_hit_us"] = (original.directory(ROOT), None)
     except RuntimeError as error:
         print(error, file=sys.stderr)
     results = {kind: [] for kind in kinds}
     for _ in range(rounds):
-        for kind, (module, more) in kinds.items():
+        for kind, (module, near_bytes) in kinds.items():
             try:
-                results[kind].append(run(module, port, more))
+                results[kind].append(run(module, port, near_bytes))
             except (RuntimeError, subprocess.TimeoutExpired) as error:
                 print(f"{kind}: {error}", file=sys.stderr)
     for kind, measured in results.items():
@@ -82,6 +90,6 @@ def main(port: str, rounds: int) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "--measure":
-        print(measure(*sys.argv[2:5]))
+        print(measure(*sys.argv[2:4]))
     else:
         main(sys.argv[1], int(sys.argv[2]))
