@@ -354,12 +354,15 @@ TEST_F(Prefetch, ReadingAheadCountsNoHitAndNoMissOfReaders) {
 // --- coherence ---
 
 TEST_F(Prefetch, AReaderJoinsTheReadAheadThatRuns) {
+  begin({}, {}, {.concurrency = 1});  // what is held is the first one: the abstract of /r/a
   const auto held = PausePoints::arm("fill.after_backend_read");
   (void)list("/r");
   ASSERT_TRUE(held->wait_for_arrival());
   std::string seen;
   std::jthread reader([&] { seen = read("/r/a/.abstract.md"); });
-  while (domain->file_flights().counts().followers.load() == 0) std::this_thread::yield();
+  const Deadline longest = Deadline::in_ms(20'000);
+  while (domain->file_flights().counts().followers.load() == 0 && !longest.expired()) std::this_thread::yield();
+  EXPECT_EQ(domain->file_flights().counts().followers.load(), 1U);
   held->release();
   reader.join();
   ASSERT_TRUE(idle());
