@@ -73,7 +73,7 @@ class CachedStack : public HookedFixture, public ::testing::WithParamInterface<S
     mount.mount_path = "/second";
     second = std::make_shared<CachedFileSystem>(backend, domain, mount);
   }
-  std::string read_second(std::string_view path) { return text_of(second->read(ctx, path_of(path), 0, 0)); }
+  std::string read_second(std::string_view path) { return text_of(second->read(own(), path_of(path), 0, 0)); }
   // Both readers, twice each: what one fills the other must get right.
   void expect_read(std::string_view path, std::string_view expected) {
     for (int pass = 0; pass < 2; ++pass) {
