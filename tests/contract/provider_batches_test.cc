@@ -138,6 +138,8 @@ TEST_P(ProviderAbilitiesContract, ReadersNeverSeeTheOldAfterTheNewOfAnAtomicPut)
       const GetResult first = provider().get(keys[0], soon());
       const GetResult second = provider().get(keys[1], soon());
       const bool both = first && *first && second && *second;
+      const bool missed = first && second && !both;
+      if (missed && GetParam().atomic_puts_are_missed) continue;
       if (!both || std::stoi(text(second)) < std::stoi(text(first))) {
         wrong.push_back(text(first) + " then " + text(second));
       }

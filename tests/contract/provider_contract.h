@@ -58,6 +58,8 @@ struct ProviderCase {
   size_t largest_tried_bytes = size_t{64} << 20;
   // Of gets of what is there: an object that is on its way from one tier to the next may be in neither for a moment.
   int misses_percent = 0;
+  // While an atomic put replaces objects they may be missed, old or new.
+  bool atomic_puts_are_missed = false;
   friend void PrintTo(const ProviderCase& provider, std::ostream* out) { *out << provider.name; }
 };
 

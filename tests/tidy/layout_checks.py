@@ -8,14 +8,15 @@ import source
 from testing.checks import check
 
 # What a folder's files may include besides their own folder (docs/design.md section 2).
-EVERYTHING = {"base", "fs", "backends", "cache", "providers", "store", "config"}
+EVERYTHING = {"base", "fs", "backends", "cache", "engine", "providers", "store", "config"}
 MAY_INCLUDE = {
     "base": set(),
     "fs": {"base"},
     "backends": {"base", "fs"},
     "cache": {"base", "fs"},
     "store": {"base", "fs"},
-    "providers": {"base", "fs", "cache"},
+    "engine": {"base"},
+    "providers": {"base", "fs", "cache", "engine"},
     "config": EVERYTHING,
     "server": EVERYTHING,
     "fuse": EVERYTHING,
