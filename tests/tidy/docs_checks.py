@@ -1,6 +1,7 @@
 """Rules on what people read: links, the change log, the list of packages."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import source
@@ -73,6 +74,47 @@ def packages(t):
             t.fail(f"{package} belongs before {before}", name, number)
         seen.add(package)
         before = package
+
+
+def listed_packages() -> set[str]:
+    return {line.strip() for line in source.lines("packages.txt") if line.strip() and not line.startswith("#")}
+
+
+def installed_with(packages: set[str]) -> set[str]:
+    """Those packages and all that they depend on, as far as it is installed."""
+    shown = subprocess.run(["dpkg-query", "-W", "-f", "${Package}\t${Provides}\t${Pre-Depends}, ${Depends}\n"],
+                           capture_output=True, text=True, check=True).stdout
+    needs, providers = {}, {}
+    for line in shown.splitlines():
+        package, provides, depends = line.split("\t")
+        needs[package] = re.findall(r"(?:^|[,|])\s*([a-z0-9][a-z0-9+.-]+)", depends)
+        for name in [package, *re.findall(r"(?:^|,)\s*([a-z0-9][a-z0-9+.-]+)", provides)]:
+            providers.setdefault(name, set()).add(package)
+    found, new = set(), set(packages)
+    while new:
+        found |= new
+        new = {real for package in new for need in needs.get(package, []) for real in providers.get(need, ())} - found
+    return found
+
+
+@check("tidy.packages_bring_headers")
+def packages_bring_headers(t):
+    """Headers of libraries come with packages.txt, not with what this machine has besides."""
+    places = [Path("/usr/include"), *Path("/usr/include").glob("*-linux-gnu*")]
+    included = {}
+    for name in source.cpp():
+        for header in re.findall(r"^\s*#\s*include <([^>]+)>", source.text(name), re.M):
+            included.setdefault(header, name)
+    paths = {str(place / header): header for header in included for place in places if (place / header).is_file()}
+    owners = subprocess.run(["dpkg-query", "-S", *paths], capture_output=True, text=True, check=False).stdout
+    brought = installed_with(listed_packages())
+    t.true(owners, "dpkg knows none of the headers")
+    for line in owners.splitlines():
+        names, path = line.rsplit(": ", 1)
+        owning = {name.strip().split(":")[0] for name in names.split(",")}
+        if not owning & brought:
+            header = paths[path]
+            t.fail(f"<{header}> is of {', '.join(sorted(owning))}, which packages.txt does not bring", included[header])
 
 
 @check("tidy.pages_exist")
