@@ -58,12 +58,14 @@ struct Context {
   // 0 = this call's latency is not sampled.
   mutable int64_t sampled_start_ns = 0;
 
-  // For a piece of this call that runs beside others: the same caller and deadline, nothing noted yet.
+  // For a piece of this call that runs beside others: the same caller and deadline, nothing noted yet. What the call
+  // notes is not even read: another piece may just be noting it.
   Context for_piece() const {
-    Context own = *this;
-    own.via_symlink = false;
-    own.sampled_start_ns = 0;
-    return own;
+    return {.account = account,
+            .lease_ref = lease_ref,
+            .deadline = deadline,
+            .bypass_cache = bypass_cache,
+            .disable_auto_pathlock = disable_auto_pathlock};
   }
 };
 

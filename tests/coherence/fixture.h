@@ -92,17 +92,8 @@ class CacheFixture : public ::testing::Test {
   }
   uint64_t hits() const { return cached->count(CacheCounter::file_hit); }
 
-  // One for each call: threads of a test share the fixture, and a call notes things in its context. So what another
-  // thread's call may just be noting in `ctx` is not copied.
-  Context own() const {
-    Context mine;
-    mine.account = ctx.account;
-    mine.lease_ref = ctx.lease_ref;
-    mine.deadline = ctx.deadline;
-    mine.bypass_cache = ctx.bypass_cache;
-    mine.disable_auto_pathlock = ctx.disable_auto_pathlock;
-    return mine;
-  }
+  // One for each call: threads of a test share the fixture, and a call notes things in its context.
+  Context own() const { return ctx.for_piece(); }
 
   Context ctx;
   std::shared_ptr<FileSystem> backend;
