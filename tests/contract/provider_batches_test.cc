@@ -133,6 +133,7 @@ TEST_P(ProviderAbilitiesContract, ReadersNeverSeeTheOldAfterTheNewOfAnAtomicPut)
   ASSERT_EQ(kind(provider().put_atomic(items_of(keys, "0"), soon())), "ok");
   std::atomic<bool> done{false};
   std::vector<std::string> wrong;
+  std::atomic<uint64_t> pairs{0};
   std::jthread reader([&] {
     while (!done) {
       const GetResult first = provider().get(keys[0], soon());
@@ -140,17 +141,23 @@ TEST_P(ProviderAbilitiesContract, ReadersNeverSeeTheOldAfterTheNewOfAnAtomicPut)
       const bool both = first && *first && second && *second;
       const bool missed = first && second && !both;
       if (missed && GetParam().atomic_puts_are_missed) continue;
+      ++pairs;
       if (!both || std::stoi(text(second)) < std::stoi(text(first))) {
         wrong.push_back(text(first) + " then " + text(second));
       }
     }
   });
-  for (int i = 1; i <= 300; ++i) {
-    ASSERT_EQ(kind(provider().put_atomic(items_of(keys, std::to_string(i)), soon())), "ok");
+  // Of a fast provider 300 puts are over before the reader has begun: it has its share of pairs in any case.
+  const Deadline longest = soon();
+  std::string answer = "ok";
+  for (int i = 1; answer == "ok" && (i <= 300 || pairs < 300) && !longest.expired(); ++i) {
+    answer = kind(provider().put_atomic(items_of(keys, std::to_string(i)), soon()));
   }
   done = true;
   reader.join();
   EXPECT_TRUE(wrong.empty()) << wrong.front();
+  EXPECT_EQ(answer, "ok");
+  EXPECT_GT(pairs, 0U) << "nothing was compared";
 }
 
 // --- TTL ---
