@@ -2,8 +2,8 @@
 //
 // Whole, and as simple as one can be: a map under a mutex, the oldest values go when it is full. A plug-in for an
 // engine elsewhere has the same functions; each must end by its timeout. Options: capacity_bytes.
+#include <charconv>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <list>
 #include <mutex>
@@ -28,6 +28,8 @@ struct ragfs_engine_v1_handle {
   std::list<std::string> order;  // the oldest first
   uint64_t used_bytes = 0;
 
+  // So small that the values of one put_if_absent_tx never evict each other.
+  uint64_t max_value_bytes() const { return capacity_bytes / 16; }
   void erase(const std::string& key) {
     const auto found = values.find(key);
     if (found == values.end()) return;
@@ -36,7 +38,7 @@ struct ragfs_engine_v1_handle {
     values.erase(found);
   }
   int32_t put(const ragfs_engine_v1_item& item) {
-    if (item.size > capacity_bytes) return RAGFS_ENGINE_TOO_LARGE;
+    if (item.size > max_value_bytes()) return RAGFS_ENGINE_TOO_LARGE;
     const std::string key(item.key, item.key_size);
     erase(key);
     while (used_bytes + item.size > capacity_bytes) erase(std::string(order.front()));
@@ -67,7 +69,9 @@ namespace {
 using Handle = ragfs_engine_v1_handle;
 using Item = ragfs_engine_v1_item;
 constexpr uint64_t kDefaultCapacity = 256ULL << 20;
+constexpr uint64_t kLeastCapacity = 1ULL << 20;
 constexpr uint32_t kMostAtOnce = 256;
+constexpr uint32_t kMostInTx = 8;
 
 void say(std::string_view text, char* out, size_t out_size) {
   if (out_size == 0) return;
@@ -81,7 +85,14 @@ int32_t create(const ragfs_engine_v1_option* options, size_t count, Handle** out
   uint64_t capacity_bytes = kDefaultCapacity;
   for (size_t i = 0; i < count; ++i) {
     if (std::string_view(options[i].name) == "capacity_bytes") {
-      capacity_bytes = std::strtoull(options[i].value, nullptr, 10);
+      const std::string_view text = options[i].value;
+      const auto parsed = std::from_chars(text.data(), text.data() + text.size(), capacity_bytes);
+      if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || capacity_bytes < kLeastCapacity) {
+        say("option capacity_bytes: " + std::string(text) + " is not allowed; it must be a number of at least " +
+                std::to_string(kLeastCapacity),
+            error, error_size);
+        return RAGFS_ENGINE_INVALID_ARGUMENT;
+      }
     } else {
       say(std::string("option ") + options[i].name + ": is not known; there is capacity_bytes", error, error_size);
       return RAGFS_ENGINE_INVALID_ARGUMENT;
@@ -99,10 +110,10 @@ void abilities(Handle* handle, ragfs_engine_v1_abilities* out) {
   ragfs_engine_v1_abilities can{};
   can.struct_size = caller_size;
   can.native_ttl = 1;
-  can.atomic_put = 8;
+  can.atomic_put = kMostInTx;
   can.whole_values = 1;
   can.max_batch_keys = kMostAtOnce;
-  can.max_value_bytes = handle->capacity_bytes / 4;
+  can.max_value_bytes = handle->max_value_bytes();
   std::memcpy(out, &can, caller_size < sizeof can ? caller_size : sizeof can);
 }
 

@@ -16,10 +16,6 @@ namespace {
 constexpr int64_t kSecond_ns = 1'000'000'000;
 constexpr size_t kMostFrames = 64;  // that one worker takes at once
 
-bool engine_failed(int32_t status) {
-  return status == RAGFS_ENGINE_UNAVAILABLE || status == RAGFS_ENGINE_TIMEOUT || status == RAGFS_ENGINE_INTERNAL;
-}
-
 }  // namespace
 
 HostServer::HostServer(HostServerConfig config, Plugin& plugin) : config_(config), plugin_(plugin) {}
@@ -102,20 +98,6 @@ std::vector<ragfs_engine_v1_item> HostServer::items_of(const Request& request) c
   return items;
 }
 
-void HostServer::call(Op op, std::vector<ragfs_engine_v1_item>& items, int64_t timeout_ms) {
-  const ragfs_engine_v1& table = plugin_.table();
-  const size_t most = plugin_.abilities().max_batch_keys;
-  for (size_t at = 0; at < items.size(); at += most) {
-    const size_t count = std::min(most, items.size() - at);
-    if (op == Op::get) table.get_many(plugin_.handle(), items.data() + at, count, timeout_ms);
-    if (op == Op::put) table.put_many(plugin_.handle(), items.data() + at, count, timeout_ms);
-    if (op == Op::erase) table.erase_many(plugin_.handle(), items.data() + at, count, timeout_ms);
-  }
-  for (const ragfs_engine_v1_item& item : items) {
-    if (engine_failed(item.status)) ask_incarnation_ = true;
-  }
-}
-
 void HostServer::handle_gets(std::vector<Request*>& gets) {
   if (gets.empty()) return;
   std::vector<ragfs_engine_v1_item> all;
@@ -125,7 +107,7 @@ void HostServer::handle_gets(std::vector<Request*>& gets) {
     all.insert(all.end(), items.begin(), items.end());
     timeout_ms = std::max(timeout_ms, request->header.timeout_ms);
   }
-  call(Op::get, all, timeout_ms);
+  if (plugin_.call(Op::get, all, Deadline::in_ms(timeout_ms))) ask_incarnation_ = true;
   const std::string message = plugin_.last_error();
   size_t at = 0;
   for (const Request* request : gets) {
@@ -136,27 +118,22 @@ void HostServer::handle_gets(std::vector<Request*>& gets) {
 }
 
 void HostServer::handle_other(const Request& request) {
-  const ragfs_engine_v1& table = plugin_.table();
-  const int64_t timeout_ms = request.header.timeout_ms;
+  const Op op = static_cast<Op>(request.header.op);
+  const Deadline deadline = Deadline::in_ms(request.header.timeout_ms);
   auto items = items_of(request);
   int32_t status = RAGFS_ENGINE_OK;
   std::string message;
-  switch (static_cast<Op>(request.header.op)) {
+  switch (op) {
     case Op::put:
     case Op::erase:
-      call(static_cast<Op>(request.header.op), items, timeout_ms);
-      message = plugin_.last_error();
-      break;
     case Op::put_if_absent_tx:
-      status = table.put_if_absent_tx == nullptr
-                   ? RAGFS_ENGINE_NOT_SUPPORTED
-                   : table.put_if_absent_tx(plugin_.handle(), items.data(), items.size(), timeout_ms);
-      for (ragfs_engine_v1_item& item : items) item.status = status;
+      if (plugin_.call(op, items, deadline)) ask_incarnation_ = true;
       message = plugin_.last_error();
       break;
     case Op::health:
-      status = table.health(plugin_.handle(), timeout_ms);
+      status = plugin_.health(deadline);
       if (status != RAGFS_ENGINE_OK) message = plugin_.last_error();
+      if (engine_failed(status)) ask_incarnation_ = true;
       break;
     case Op::warnings:
       for (const std::string& line : plugin_.warnings()) message += line + "\n";
@@ -164,7 +141,6 @@ void HostServer::handle_other(const Request& request) {
     case Op::ping: break;
     default: status = RAGFS_ENGINE_NOT_SUPPORTED; break;
   }
-  if (engine_failed(status)) ask_incarnation_ = true;
   answer(request, status, items, message);
 }
 

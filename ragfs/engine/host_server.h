@@ -43,7 +43,6 @@ class HostServer {
   void handle(std::vector<Request>& requests);
   void handle_gets(std::vector<Request*>& gets);
   void handle_other(const Request& request);
-  void call(Op op, std::vector<ragfs_engine_v1_item>& items, int64_t timeout_ms);
   std::vector<ragfs_engine_v1_item> items_of(const Request& request) const;
   void answer(const Request& request, int32_t status, std::span<const ragfs_engine_v1_item> items,
               std::string_view message);

@@ -15,6 +15,10 @@ namespace {
 constexpr size_t kTextBytes = 1024;
 constexpr uint32_t kMostWarnings = 64;
 
+int64_t timeout_ms_of(Deadline deadline) {
+  return deadline.is_never() ? INT32_MAX : std::max<int64_t>(1, deadline.remaining_ns() / 1'000'000);
+}
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int kDeepBind = 0;  // sanitizers replace functions by being found first
 #elif defined(__has_feature)
@@ -86,6 +90,36 @@ Result<std::unique_ptr<Plugin>> Plugin::open(const std::string& file, const std:
   }
   return std::unique_ptr<Plugin>(new Plugin(*table, handle));  // NOLINT: a private constructor
 }
+
+bool Plugin::call(Op op, std::span<ragfs_engine_v1_item> items, Deadline deadline) const {
+  const size_t most = op == Op::put_if_absent_tx ? items.size() : abilities_.max_batch_keys;
+  bool failed = false;
+  for (std::span<ragfs_engine_v1_item> rest = items; !rest.empty();) {
+    const std::span<ragfs_engine_v1_item> now = rest.first(std::min(most, rest.size()));
+    rest = rest.subspan(now.size());
+    const auto answer_all = [&](int32_t status) {
+      for (ragfs_engine_v1_item& item : now) item.status = status;
+    };
+    const int64_t timeout_ms = timeout_ms_of(deadline);
+    if (deadline.expired()) {
+      answer_all(RAGFS_ENGINE_TIMEOUT);
+    } else if (op == Op::get) {
+      table_->get_many(handle_, now.data(), now.size(), timeout_ms);
+    } else if (op == Op::put) {
+      table_->put_many(handle_, now.data(), now.size(), timeout_ms);
+    } else if (op == Op::erase) {
+      table_->erase_many(handle_, now.data(), now.size(), timeout_ms);
+    } else if (op == Op::put_if_absent_tx && table_->put_if_absent_tx != nullptr) {
+      answer_all(table_->put_if_absent_tx(handle_, now.data(), now.size(), timeout_ms));
+    } else {
+      answer_all(RAGFS_ENGINE_NOT_SUPPORTED);
+    }
+    for (const ragfs_engine_v1_item& item : now) failed = failed || engine_failed(item.status);
+  }
+  return failed;
+}
+
+int32_t Plugin::health(Deadline deadline) const { return table_->health(handle_, timeout_ms_of(deadline)); }
 
 std::string Plugin::incarnation() const {
   std::array<char, kTextBytes> text{};

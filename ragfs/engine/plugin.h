@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,8 +14,14 @@
 #include "ragfs/base/context.h"
 #include "ragfs/base/error.h"
 #include "ragfs/engine/ragfs_engine_v1.h"
+#include "ragfs/engine/wire.h"
 
 namespace ragfs::engine {
+
+// An answer by which an engine shows that it, and not what it was asked for, is in trouble.
+inline bool engine_failed(int32_t status) {
+  return status == RAGFS_ENGINE_UNAVAILABLE || status == RAGFS_ENGINE_TIMEOUT || status == RAGFS_ENGINE_INTERNAL;
+}
 
 class Plugin {
  public:
@@ -29,8 +36,17 @@ class Plugin {
   ragfs_engine_v1_handle* handle() const { return handle_; }
   const ragfs_engine_v1_abilities& abilities() const { return abilities_; }
 
+  // get, put, erase or put_if_absent_tx; of more than max_batch_keys items as several calls (never of the last). Each
+  // item has a status afterwards: TIMEOUT where the deadline had come before its call. True when the engine failed for
+  // one of them, so that its incarnation may be another.
+  bool call(Op op, std::span<ragfs_engine_v1_item> items, Deadline deadline) const;
+  // A ragfs_engine_v1_status.
+  int32_t health(Deadline deadline) const;
+  // Not empty; another one when acknowledged writes may be gone.
   std::string incarnation() const;
+  // Of the calling thread's last failure; "" = nothing to say.
   std::string last_error() const;
+  // At most 64 sentences.
   std::vector<std::string> warnings() const;
   // Ends the engine on a thread of its own, which is given up at the deadline. Errors: timeout.
   Result<void> close(Deadline deadline);

@@ -1,6 +1,7 @@
 #include "ragfs/engine/wire.h"
 
-#include <array>
+#include <zlib.h>
+
 #include <bit>
 #include <cstring>
 
@@ -8,26 +9,6 @@ namespace ragfs::engine {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "frames are little-endian");
-
-constexpr size_t kSlices = 8;
-using CrcTables = std::array<std::array<uint32_t, 256>, kSlices>;
-
-constexpr CrcTables make_tables() {
-  CrcTables tables{};
-  for (uint32_t byte = 0; byte < 256; ++byte) {
-    uint32_t value = byte;
-    for (int bit = 0; bit < 8; ++bit) value = (value & 1) != 0 ? 0xEDB88320U ^ (value >> 1) : value >> 1;
-    tables[0][byte] = value;
-  }
-  for (size_t slice = 1; slice < kSlices; ++slice) {
-    for (size_t byte = 0; byte < 256; ++byte) {
-      const uint32_t before = tables[slice - 1][byte];
-      tables[slice][byte] = tables[0][before & 0xFF] ^ (before >> 8);
-    }
-  }
-  return tables;
-}
-constexpr CrcTables kTables = make_tables();
 
 template <typename T>
 std::string_view bytes_of(const T& value) {
@@ -44,29 +25,18 @@ std::vector<T> values_of(std::string_view bytes, size_t count) {
   return out;
 }
 
+uint32_t add_crc32(uint32_t crc, std::string_view bytes) {
+  return static_cast<uint32_t>(::crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
+
 uint32_t checksum_of(FrameHeader header, std::string_view body) {
   header.checksum = 0;
-  return crc32(body, crc32(bytes_of(header)));
+  return add_crc32(add_crc32(0, bytes_of(header)), body);
 }
 
 std::unexpected<Error> bad(const char* what) { return fail(ErrorCode::invalid_data, what); }
 
 }  // namespace
-
-uint32_t crc32(std::string_view bytes, uint32_t seed) {
-  uint32_t crc = ~seed;
-  const char* at = bytes.data();
-  size_t left = bytes.size();
-  for (; left >= kSlices; left -= kSlices, at += kSlices) {
-    uint64_t word = 0;
-    std::memcpy(&word, at, sizeof word);
-    word ^= crc;
-    crc = 0;
-    for (size_t i = 0; i < kSlices; ++i) crc ^= kTables[kSlices - 1 - i][(word >> (8 * i)) & 0xFF];
-  }
-  for (; left > 0; --left, ++at) crc = kTables[0][(crc ^ static_cast<uint8_t>(*at)) & 0xFF] ^ (crc >> 8);
-  return ~crc;
-}
 
 std::string make_frame(FrameHeader header, std::string_view body) {
   header.body_size = static_cast<uint32_t>(body.size());

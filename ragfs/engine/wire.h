@@ -44,7 +44,7 @@ struct FrameHeader {
   int64_t timeout_ms = 0;    // requests: how long the asker waits
   uint32_t count = 0;        // items or results
   uint32_t body_size = 0;
-  int32_t status = 0;     // answers: of the whole (hello, health, put_if_absent_tx)
+  int32_t status = 0;     // answers: of the whole (hello, health)
   uint32_t checksum = 0;  // CRC-32 of the header with 0 here, and of the body
 };
 static_assert(sizeof(FrameHeader) == 48);
@@ -82,11 +82,11 @@ struct HelloAnswer {
 };
 static_assert(sizeof(HelloAnswer) == 40);
 
-uint32_t crc32(std::string_view bytes, uint32_t seed = 0);
-
-// A whole frame: its body is `body`; size and checksum are filled in.
+// A whole frame: its body is `body`, of at most kMaxBodyBytes; size and checksum are filled in.
 std::string make_frame(FrameHeader header, std::string_view body);
+// At most kMaxItems items, with the key of each, whose key_size it is.
 std::string request_body(std::span<const WireItem> items, std::span<const std::string_view> keys);
+// A result for each item of the request, and a sentence of at most 64 KiB.
 std::string answer_body(std::span<const WireResult> results, std::string_view message);
 
 struct Frame {
@@ -105,8 +105,9 @@ Result<RequestView> read_request(const Frame& frame, uint64_t arena_bytes);
 
 struct AnswerView {
   std::vector<WireResult> results;
-  std::string_view message;
+  std::string_view message;  // of the frame's memory
 };
+// Errors: invalid_data: fewer bytes than results.
 Result<AnswerView> read_answer(const Frame& frame);
 
 // The frame that a packet is. Errors: invalid_data: too short, another magic or version, wrong size or checksum.

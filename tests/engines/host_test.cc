@@ -1,5 +1,6 @@
 // The engine host: its supervision, what late answers leave behind, versions, and what a broken plug-in says.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -120,6 +121,14 @@ TEST(EngineHost, WhatCanNeverWorkFailsAtStartAndSaysWhy) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::config);
   EXPECT_NE(refused.error().message.find("option colour: is not known"), std::string::npos) << refused.error().message;
+  for (const char* value : {"", "much", "64k", "-1", "1"}) {
+    EngineConfig wrong = example.config(false);
+    wrong.options = {fmt::format("capacity_bytes={}", value)};
+    const auto provider = EngineProvider::create(wrong);
+    ASSERT_FALSE(provider) << value;
+    EXPECT_EQ(provider.error().code, ErrorCode::config);
+    EXPECT_NE(provider.error().message.find("at least 1048576"), std::string::npos) << provider.error().message;
+  }
 
   for (const bool in_process : {false, true}) {
     redis_test::TempDir dir;
@@ -144,6 +153,57 @@ TEST(EngineHost, AHostOfAnotherProtocolIsRefused) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::config);
   EXPECT_NE(refused.error().message.find("another version of the protocol"), std::string::npos);
+}
+
+// A host in another language: its frames are as docs/formats.md says. Values of 100 bytes are of no use to a cache.
+TEST(EngineHost, AnEngineOfSmallValuesAloneIsRefused) {
+  const ExampleEngine example;
+  EngineConfig config = example.config(false);
+  config.command = {"python3", "-c", R"(
+import socket, struct, zlib
+s = socket.socket(fileno=3)
+s.recv(99999)
+body = struct.pack("<8IQ", 1, 0, 0, 1, 0, 0, 64, 0, 100) + b"small\nsmall 1.0"
+def header(checksum):
+    return struct.pack("<IHHQQqIIiI", 0x31454752, 1, 1 | 0x8000, 0, 0, 0, 0, len(body), 0, checksum)
+s.send(header(zlib.crc32(header(0) + body)) + body)
+s.recv(9)
+)"};
+  const auto refused = EngineProvider::create(config);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::config);
+  EXPECT_NE(refused.error().message.find("takes values of 100 bytes"), std::string::npos) << refused.error().message;
+}
+
+TEST(EngineHost, AnAtomicPutThatHasNoRoomIsRefusedAndNotDivided) {
+  const ExampleEngine example;
+  EngineConfig config = example.config(false);
+  config.arena_bytes = 1 << 20;
+  config.max_value_bytes = 128 << 10;
+  const auto provider = EngineProvider::create(config).value();
+  const std::string value(100'000, 'v');
+  std::vector<PutItem> items;
+  for (const char* key : {"file:a", "file:b", "file:c", "file:d"}) items.push_back({CacheKey(key), {"", value}, {}});
+  const auto refused = provider->put_atomic(items, soon());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::too_large) << refused.error().message;
+  for (const PutItem& item : items) EXPECT_FALSE(provider->get(item.key, soon()).value().has_value());
+  items.resize(2);
+  EXPECT_TRUE(provider->put_atomic(items, soon()));
+}
+
+TEST(EngineHost, ClosingDoesNotWaitForAHostThatStarts) {
+  const ExampleEngine example;
+  EngineConfig config = example.config(false);
+  config.command = {"sleep", "1000"};
+  config.connect_timeout_ms = 60'000;
+  config.start_wait_ms = 0;
+  auto provider = EngineProvider::create(config).value();
+  ASSERT_TRUE(eventually([&] { return metric(*provider, "host_starts_total") == 1; }));
+  const int64_t began_ns = Clock::system().monotonic_ns();
+  EXPECT_TRUE(provider->close(soon()));
+  provider.reset();
+  EXPECT_LT(ms_since(began_ns), 10'000);
 }
 
 TEST(EngineHost, ClosingAStoppedHostTakesItsDeadlineAndLeavesNoProcess) {
@@ -193,13 +253,17 @@ TEST(EngineHost, WhenItsProgramGoesTheHostGoes) {
   ::close(ends[1]);
   engine::FrameHeader hello;
   hello.op = static_cast<uint16_t>(engine::Op::hello);
+  const timeval patience{.tv_sec = 20, .tv_usec = 0};
+  ASSERT_EQ(::setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
   const std::string frame = engine::make_frame(hello, "");
   ASSERT_EQ(::send(ends[0], frame.data(), frame.size(), 0), static_cast<ssize_t>(frame.size()));
   char answer[4096];
   ASSERT_GT(::recv(ends[0], answer, sizeof answer, 0), 0);
   ::close(ends[0]);
   int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  const bool ended = eventually([&] { return ::waitpid(child, &status, WNOHANG) == child; });
+  if (!ended) ::kill(child, SIGKILL);
+  ASSERT_TRUE(ended);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   ::close(memory);
 }

@@ -42,7 +42,8 @@ class Channel {
   virtual ~Channel() = default;
 
   // get, put, erase or put_if_absent_tx (one batch). Each item has its answer afterwards; the result is what the engine
-  // said of its last failure. Errors: unavailable (nobody to ask), timeout: what became of the items is not known.
+  // said of its last failure. Errors: unavailable (nobody to ask), timeout: what became of the items is not known;
+  // too_large: an atomic put that has no room.
   virtual Result<std::string> call(Op op, std::span<ChannelItem> items, Deadline deadline) = 0;
   virtual Result<void> health(Deadline deadline) = 0;
   virtual std::vector<std::string> warnings(Deadline deadline) = 0;

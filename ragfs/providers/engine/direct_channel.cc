@@ -11,14 +11,6 @@ namespace {
 
 constexpr int64_t kAsk_ns = 1'000'000'000;
 
-int64_t timeout_ms_of(Deadline deadline) {
-  return deadline.is_never() ? INT32_MAX : std::max<int64_t>(1, deadline.remaining_ns() / 1'000'000);
-}
-
-bool engine_failed(int32_t status) {
-  return status == RAGFS_ENGINE_UNAVAILABLE || status == RAGFS_ENGINE_TIMEOUT || status == RAGFS_ENGINE_INTERNAL;
-}
-
 }  // namespace
 
 struct DirectChannel::Shared {
@@ -110,8 +102,6 @@ void DirectChannel::observe(bool failed) {
 Result<std::string> DirectChannel::call(Op op, std::span<ChannelItem> items, Deadline deadline) {
   const Inside inside(*shared_);
   if (inside.plugin() == nullptr) return fail(ErrorCode::unavailable, inside.why());
-  const ragfs_engine_v1& table = inside.plugin()->table();
-  ragfs_engine_v1_handle* handle = inside.plugin()->handle();
   std::vector<ragfs_engine_v1_item> calls(items.size());
   std::vector<ByteBuffer> buffers;
   std::vector<std::string> joined(op == Op::get ? 0 : items.size());
@@ -132,25 +122,11 @@ Result<std::string> DirectChannel::call(Op op, std::span<ChannelItem> items, Dea
       call.size = joined[i].size();
     }
   }
-  const size_t most = op == Op::put_if_absent_tx ? calls.size() : inside.plugin()->abilities().max_batch_keys;
-  for (size_t at = 0; at < calls.size(); at += most) {
-    const size_t count = std::min(most, calls.size() - at);
-    if (deadline.expired()) return fail(ErrorCode::timeout, "the engine did not answer in time");
-    const int64_t timeout_ms = timeout_ms_of(deadline);
-    if (op == Op::get) table.get_many(handle, calls.data() + at, count, timeout_ms);
-    if (op == Op::put) table.put_many(handle, calls.data() + at, count, timeout_ms);
-    if (op == Op::erase) table.erase_many(handle, calls.data() + at, count, timeout_ms);
-    if (op == Op::put_if_absent_tx) {
-      const int32_t status = table.put_if_absent_tx(handle, calls.data(), count, timeout_ms);
-      for (ragfs_engine_v1_item& call : calls) call.status = status;
-    }
-  }
-  bool failed = false;
+  const bool failed = inside.plugin()->call(op, calls, deadline);
   for (size_t i = 0; i < items.size(); ++i) {
     items[i].status = calls[i].status;
     items[i].engine_code = calls[i].engine_code;
     items[i].size = calls[i].size;
-    failed = failed || engine_failed(calls[i].status);
     if (op != Op::get || calls[i].status != RAGFS_ENGINE_OK) continue;
     const bool mostly_used = calls[i].size * 2 > calls[i].capacity;
     items[i].value =
@@ -164,7 +140,7 @@ Result<std::string> DirectChannel::call(Op op, std::span<ChannelItem> items, Dea
 Result<void> DirectChannel::health(Deadline deadline) {
   const Inside inside(*shared_);
   if (inside.plugin() == nullptr) return fail(ErrorCode::unavailable, inside.why());
-  const int32_t status = inside.plugin()->table().health(inside.plugin()->handle(), timeout_ms_of(deadline));
+  const int32_t status = inside.plugin()->health(deadline);
   observe(true);
   if (status == RAGFS_ENGINE_OK) return {};
   return fail(status == RAGFS_ENGINE_TIMEOUT ? ErrorCode::timeout : ErrorCode::unavailable,

@@ -15,6 +15,7 @@ namespace {
 
 constexpr uint64_t kFirstGuessBytes = 64 << 10;
 constexpr int kAtomicTries = 3;
+constexpr uint64_t kLeastValueBytes = 4096;  // as EngineConfig's max_value_bytes
 
 ErrorCode code_of(int32_t status) {
   switch (status) {
@@ -74,7 +75,7 @@ Result<std::unique_ptr<EngineProvider>> EngineProvider::create(EngineConfig conf
   std::unique_ptr<EngineProvider> provider(new EngineProvider(std::move(config)));  // NOLINT: a private constructor
   auto started = provider->channel_->wait_for_start(Deadline::in_ms(provider->config_.start_wait_ms));
   if (!started) return std::unexpected(started.error());
-  provider->set_capabilities();
+  if (auto usable = provider->set_capabilities(); !usable) return std::unexpected(usable.error());
   return provider;
 }
 
@@ -88,8 +89,12 @@ EngineProvider::EngineProvider(EngineConfig config) : config_(std::move(config))
 
 EngineProvider::~EngineProvider() = default;
 
-void EngineProvider::set_capabilities() {
+Result<void> EngineProvider::set_capabilities() {
   const Abilities can = channel_->abilities();
+  if (can.max_value_bytes < kLeastValueBytes) {
+    return fail(ErrorCode::config, fmt::format("{}: the engine takes values of {} bytes; {} are needed at least",
+                                               config_.name, can.max_value_bytes, kLeastValueBytes));
+  }
   capabilities_.native_ttl = can.native_ttl;
   capabilities_.batch_get = true;
   capabilities_.batch_put = true;
@@ -98,6 +103,7 @@ void EngineProvider::set_capabilities() {
   capabilities_.outlives_process = can.outlives_process;
   capabilities_.max_value_bytes = std::min(can.max_value_bytes, config_.max_value_bytes) - kSealBytes;
   seal_kind_ = can.whole_values ? SealKind::key_and_size : SealKind::all_bytes;
+  return {};
 }
 
 std::string EngineProvider::stored_key(const CacheKey& key) const {

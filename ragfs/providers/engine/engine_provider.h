@@ -24,7 +24,7 @@ namespace ragfs::engine {
 class EngineProvider final : public CacheProvider {
  public:
   // Waits a little for the engine; one that is down joins when it is up. Errors: config: fields, options that the
-  // engine refuses, a plug-in that cannot be loaded.
+  // engine refuses, a plug-in that cannot be loaded, an engine that takes small values alone.
   static Result<std::unique_ptr<EngineProvider>> create(EngineConfig config);
   ~EngineProvider() override;
 
@@ -53,7 +53,8 @@ class EngineProvider final : public CacheProvider {
   std::string stored_key(const CacheKey& key) const;
   // Errors: invalid_argument, too_large.
   Result<void> check(const CacheKey& key, const ValueParts* value) const;
-  void set_capabilities();
+  // Errors: config: values that the engine takes are too small to be of use.
+  Result<void> set_capabilities();
   uint64_t expected_bytes(uint64_t key_hash) const;
   void expect_bytes(uint64_t key_hash, uint64_t size);
   // One round of gets, of those that `wanted` names; what was larger than expected is asked for once more.

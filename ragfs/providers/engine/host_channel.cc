@@ -16,7 +16,7 @@ constexpr int64_t kMs_ns = 1'000'000;
 
 // How many of `items` go into one request: by count, and by the bytes of the shared memory.
 size_t chunk_of(Op op, std::span<const ChannelItem> items, const EngineConfig& config, uint32_t most_keys) {
-  const uint64_t most_bytes = config.arena_bytes / 4;
+  const uint64_t most_bytes = config.arena_bytes / (op == Op::put_if_absent_tx ? 2 : 4);
   uint64_t bytes = 0;
   size_t count = 0;
   for (; count < items.size() && count < most_keys; ++count) {
@@ -67,6 +67,10 @@ Result<std::string> HostChannel::call(Op op, std::span<ChannelItem> items, Deadl
   const uint32_t most_keys = op == Op::put_if_absent_tx ? kMaxItems : (*session)->abilities().max_batch_keys;
   for (std::span<ChannelItem> rest = items; !rest.empty();) {
     const size_t count = chunk_of(op, rest, config_, most_keys);
+    if (op == Op::put_if_absent_tx && count < items.size()) {
+      return fail(ErrorCode::too_large, fmt::format("{} values at once need more than half of arena_bytes ({})",
+                                                    items.size(), config_.arena_bytes));
+    }
     // Whoever holds memory does not wait for more of it: its own answers bring some back first.
     const Deadline room = under_way.empty() ? deadline : Deadline::in_ms(0);
     auto sent = (*session)->send(op, rest.first(count), room, deadline);
@@ -184,10 +188,15 @@ bool HostChannel::live() {
     if (closing_) return false;
   }
   stats_.add(Event::host_starts);
-  auto started = HostSession::start(config_, stats_, Deadline::in_ms(config_.connect_timeout_ms), [this] {
+  const auto ended = [this] {
     const MutexLock lock(mutex_);
     changed_.notify_all();
-  });
+  };
+  const auto given_up = [this] {
+    const MutexLock lock(mutex_);
+    return closing_;
+  };
+  auto started = HostSession::start(config_, stats_, Deadline::in_ms(config_.connect_timeout_ms), ended, given_up);
   if (started) {
     if (auto checked = check(**started); !checked) started = std::unexpected(checked.error());
   }

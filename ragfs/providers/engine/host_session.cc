@@ -25,6 +25,8 @@ constexpr int kHostSocket = 3;
 constexpr int kHostArena = 4;
 constexpr int kOutOfTheWay = 10;  // descriptors from here on are not those that a host gets
 constexpr int kReap_ms = 2;
+constexpr int64_t kKilled_ms = 1'000;  // for a process to end once it is killed
+constexpr int64_t kAskGivenUp_ms = 50;
 
 int poll_timeout_ms(Deadline deadline) {
   constexpr int64_t kMost_ms = 1'000;
@@ -73,13 +75,14 @@ HostSession::~HostSession() {
 }
 
 Result<std::shared_ptr<HostSession>> HostSession::start(const EngineConfig& config, EngineStats& stats,
-                                                        Deadline deadline, std::function<void()> ended) {
+                                                        Deadline deadline, std::function<void()> ended,
+                                                        const std::function<bool()>& given_up) {
   auto arena = Arena::create(config.arena_bytes);
   if (!arena) return std::unexpected(arena.error());
   std::unique_ptr<HostSession> made(new HostSession(stats, *std::move(arena), std::move(ended)));
   const std::shared_ptr<HostSession> session = std::move(made);
   if (auto spawned = session->spawn(config); !spawned) return std::unexpected(spawned.error());
-  if (auto greeted = session->greet(config, deadline); !greeted) return std::unexpected(greeted.error());
+  if (auto greeted = session->greet(config, deadline, given_up); !greeted) return std::unexpected(greeted.error());
   session->reader_ = std::thread([raw = session.get()] { raw->read_answers(); });
   return session;
 }
@@ -117,14 +120,17 @@ Result<void> HostSession::spawn(const EngineConfig& config) {
   return fail(ErrorCode::unavailable, fmt::format("{}: cannot be started", config.command[0]), error);
 }
 
-Result<void> HostSession::greet(const EngineConfig& config, Deadline deadline) {
+Result<void> HostSession::greet(const EngineConfig& config, Deadline deadline, const std::function<bool()>& given_up) {
   std::string body;
   for (const std::string& option : config.options) body.append(option).push_back('\0');
   FrameHeader header;
   header.op = static_cast<uint16_t>(Op::hello);
   header.timeout_ms = deadline.remaining_ns() / 1'000'000;
   if (auto sent = send_frame(make_frame(header, body), deadline); !sent) return sent;
-  if (!wait_for(socket_, POLLIN, deadline)) return fail(ErrorCode::timeout, "the engine host did not answer in time");
+  while (!wait_for(socket_, POLLIN, Deadline::earlier(deadline, Deadline::in_ms(kAskGivenUp_ms)))) {
+    if (given_up()) return fail(ErrorCode::unavailable, "the provider was closed while its engine host started");
+    if (deadline.expired()) return fail(ErrorCode::timeout, "the engine host did not answer in time");
+  }
   std::string packet(sizeof(FrameHeader) + kMaxBodyBytes, '\0');
   const ssize_t got = ::recv(socket_, packet.data(), packet.size(), 0);
   if (got <= 0) return fail(ErrorCode::unavailable, fmt::format("{} ended at once", fmt::join(config.command, " ")));
@@ -193,6 +199,7 @@ Result<std::shared_ptr<HostSession::Sent>> HostSession::send(Op op, std::span<co
   header.count = static_cast<uint32_t>(items.size());
   {
     const MutexLock lock(mutex_);
+    if (owed_.size() >= kMaxOwed) return fail(ErrorCode::would_block, "the engine host owes too many answers");
     sent->id = header.id = ++last_id_;
     owed_.emplace(sent->id, sent);
   }
@@ -285,24 +292,23 @@ size_t HostSession::owed() const {
   return owed_.size();
 }
 
+bool HostSession::reap(Deadline deadline) {
+  while (true) {
+    const pid_t ended = ::waitpid(pid_, nullptr, WNOHANG);
+    reaped_ = ended == pid_ || (ended < 0 && errno != EINTR);
+    if (reaped_ || deadline.expired()) return reaped_;
+    ::poll(nullptr, 0, kReap_ms);  // no descriptor tells of a child's end on every kernel
+  }
+}
+
 Result<void> HostSession::end(Deadline deadline) {
   ::shutdown(socket_, SHUT_RDWR);
   const MutexLock lock(reaping_);
   if (reaped_ || pid_ <= 0) return {};
-  bool killed = false;
-  while (true) {
-    const pid_t ended = ::waitpid(pid_, nullptr, killed ? 0 : WNOHANG);
-    if (ended == pid_ || (ended < 0 && errno != EINTR)) break;
-    if (!killed && deadline.expired()) {
-      ::kill(pid_, SIGKILL);
-      killed = true;
-      continue;
-    }
-    if (!killed) ::poll(nullptr, 0, kReap_ms);  // no descriptor tells of a child's end on every kernel
-  }
-  reaped_ = true;
-  if (killed) return fail(ErrorCode::timeout, "the engine host had to be killed");
-  return {};
+  if (reap(deadline)) return {};
+  ::kill(pid_, SIGKILL);
+  return fail(ErrorCode::timeout, reap(Deadline::in_ms(kKilled_ms)) ? "the engine host had to be killed"
+                                                                    : "the engine host hangs and is left behind");
 }
 
 }  // namespace ragfs::engine

@@ -25,9 +25,10 @@ namespace ragfs::engine {
 class HostSession {
  public:
   // Starts a host and waits for it to reach its engine. Errors: config (trying again cannot help), unavailable,
-  // timeout; the process is gone then. `ended` is called, from a thread of the session, when the host has hung up.
+  // timeout; the process is gone then. `ended` is called, from a thread of the session, when the host has hung up;
+  // `given_up` is asked now and then while the host starts, and true ends the wait for it.
   static Result<std::shared_ptr<HostSession>> start(const EngineConfig& config, EngineStats& stats, Deadline deadline,
-                                                    std::function<void()> ended);
+                                                    std::function<void()> ended, const std::function<bool()>& given_up);
   ~HostSession();
   HostSession(const HostSession&) = delete;
   HostSession& operator=(const HostSession&) = delete;
@@ -50,7 +51,9 @@ class HostSession {
     std::string message;
     OneShotEvent answered;
   };
-  // Sends at most kMaxItems items. Errors: unavailable, would_block (no room in the memory until `room`), timeout.
+  // Sends at most kMaxItems items. Errors: unavailable, would_block (no room in the memory until `room`, or kMaxOwed
+  // requests are unanswered), timeout.
+  static constexpr size_t kMaxOwed = 4096;
   Result<std::shared_ptr<Sent>> send(Op op, std::span<const ChannelItem> items, Deadline room, Deadline deadline);
   // Waits for the answer and writes it into the items. Errors: unavailable (the host is gone), timeout.
   Result<void> receive(Sent& sent, std::span<ChannelItem> items, Deadline deadline);
@@ -64,17 +67,20 @@ class HostSession {
   uint64_t used_bytes() const { return arena_->used_bytes(); }
   size_t owed() const;
 
-  // Hangs up, waits for the process to end, and kills it at the deadline. Errors: timeout, when it had to be killed.
+  // Hangs up, waits for the process to end, and kills it at the deadline. Errors: timeout, when it had to be killed. A
+  // process that not even that ends within a second (it hangs in the kernel) is left behind.
   Result<void> end(Deadline deadline);
 
  private:
   HostSession(EngineStats& stats, std::shared_ptr<Arena> arena, std::function<void()> ended);
   Result<void> spawn(const EngineConfig& config);
-  Result<void> greet(const EngineConfig& config, Deadline deadline);
+  Result<void> greet(const EngineConfig& config, Deadline deadline, const std::function<bool()>& given_up);
   Result<void> send_frame(std::string_view frame, Deadline deadline);
   void read_answers();
   void deliver(const Frame& frame);
   void lose_all();
+  // Waits for the process to end; false at the deadline.
+  bool reap(Deadline deadline) RAGFS_REQUIRES(reaping_);
 
   EngineStats& stats_;
   const std::shared_ptr<Arena> arena_;
@@ -86,11 +92,12 @@ class HostSession {
   std::atomic<bool> ended_{false};
   std::thread reader_;
 
+  // Held while the process is waited for, by those who end the session alone.
+  Mutex reaping_;
+  bool reaped_ RAGFS_GUARDED_BY(reaping_) = false;
   mutable Mutex mutex_;
   uint64_t last_id_ RAGFS_GUARDED_BY(mutex_) = 0;
   std::map<uint64_t, std::shared_ptr<Sent>> owed_ RAGFS_GUARDED_BY(mutex_);
-  Mutex reaping_;
-  bool reaped_ RAGFS_GUARDED_BY(reaping_) = false;
 };
 
 }  // namespace ragfs::engine
