@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "ragfs/base/one_shot_event.h"
 #include "ragfs/engine/host_server.h"
 #include "ragfs/engine/plugin.h"
 #include "ragfs/engine/wire.h"
@@ -30,6 +31,7 @@ namespace {
 constexpr int kSocket = 3;
 constexpr int kArena = 4;
 constexpr int64_t kClose_ms = 3'000;
+constexpr int kHung = 3;  // exit status: the engine did not end in time
 
 struct Arena {
   char* memory = nullptr;
@@ -112,11 +114,12 @@ int serve(const std::string& file) {
 
   HostServer server({.socket_fd = kSocket, .arena = arena.memory, .arena_bytes = arena.size}, **plugin);
   const pid_t self = ::getpid();
-  std::thread([&server, self] {  // its workers may hang in the engine; the process ends without them
+  OneShotEvent ended;
+  std::thread([&server, &ended, self] {
     server.run();
+    ended.set();
     ::kill(self, SIGUSR1);
-  })
-      .detach();
+  }).detach();
   std::thread([self] {  // noticed even while every worker hangs in the engine
     char byte = 0;
     while (::recv(kSocket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0) ::poll(nullptr, 0, 200);
@@ -126,7 +129,10 @@ int serve(const std::string& file) {
   int signal = 0;
   ::sigwait(&ends, &signal);
   server.stop();
-  return (*plugin)->close(Deadline::in_ms(kClose_ms)) ? 0 : 3;
+  // An engine is ended when nobody is inside it any more, or not at all: the process ends without its workers.
+  const Deadline deadline = Deadline::in_ms(kClose_ms);
+  if (!ended.wait_until(deadline)) return kHung;
+  return (*plugin)->close(deadline) ? 0 : kHung;
 }
 
 }  // namespace
@@ -138,5 +144,5 @@ int main(int argc, char** argv) {
     return 2;
   }
   // What still hangs in an SDK's exit handlers would keep the process: its descriptors and memory go with it anyway.
-  std::_Exit(ragfs::engine::serve(argv[1]));
+  ::_exit(ragfs::engine::serve(argv[1]));
 }

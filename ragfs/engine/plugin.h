@@ -48,7 +48,7 @@ class Plugin {
   std::string last_error() const;
   // At most 64 sentences.
   std::vector<std::string> warnings() const;
-  // Ends the engine on a thread of its own, which is given up at the deadline. Errors: timeout.
+  // Ends the engine on a thread of its own, which is given up at the deadline. No call may be inside. Errors: timeout.
   Result<void> close(Deadline deadline);
 
  private:

@@ -5,9 +5,9 @@
 // (isolation: in_process), with RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND, and never unloads it. engines/example is a whole
 // plug-in.
 //
-// Thread-safety. create() and destroy() are called once, one after the other. All other functions are called from up to
-// `workers` threads at once, also for the same key. A function may block; by `timeout_ms` it should have given up,
-// because a call that hangs keeps its worker until it returns. No exception may leave a function.
+// Thread-safety. create() is called before all others, destroy() once, when none of them runs any more. All others are
+// called from several threads at once, also for the same key. A function may block; by `timeout_ms` it should have
+// given up, because a call that hangs keeps its worker until it returns. No exception may leave a function.
 // Memory. Who calls owns every pointer it passes, for the time of the call; a plug-in keeps none of them, but memory
 // given to register_memory(), until destroy(). Text is UTF-8; keys are bytes with a length and no terminator.
 // Promises. put overwrites, and is RAGFS_ENGINE_OK only when the engine has confirmed it: a get that begins afterwards

@@ -192,6 +192,18 @@ TEST(EngineHost, AnAtomicPutThatHasNoRoomIsRefusedAndNotDivided) {
   EXPECT_TRUE(provider->put_atomic(items, soon()));
 }
 
+// The host ended its engine while a worker was inside it.
+TEST(EngineHost, AnEngineIsEndedWhenNobodyIsInsideItAnyMore) {
+  EngineConfig config = ExampleEngine().config(false);
+  config.command = {built("ragfs-engine-host"), built("libragfs_engine_slow.so")};
+  const auto provider = EngineProvider::create(config).value();
+  const auto got = provider->get(CacheKey("file:a"), Deadline::in_ms(100));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, ErrorCode::timeout);
+  const auto closed = provider->close(soon());
+  EXPECT_TRUE(closed) << closed.error().message;
+}
+
 TEST(EngineHost, ClosingDoesNotWaitForAHostThatStarts) {
   const ExampleEngine example;
   EngineConfig config = example.config(false);

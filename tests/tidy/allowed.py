@@ -31,6 +31,7 @@ SLEEPS = {
     "tests/redis/redis_fixture.h": "the same, asked again and again within a bound",
     "tests/contract/redis_contract_test.cc": "keys expire by the server's own clock",
     "tests/contract/engine_contract_test.cc": "values expire by the engine's own clock",
+    "tests/engines/plugins/slow_engine.cc": "an engine that takes its time is what is met",
     "tests/engines/engine_fixture.cc": "another process's state is waited for: there is nothing to be notified by",
     "bench/slow_file_system.h": "a backend that takes its time is what is measured",
 }

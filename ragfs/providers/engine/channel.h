@@ -53,7 +53,7 @@ class Channel {
   virtual Abilities abilities() const = 0;
   virtual std::string engine_text() const = 0;  // name and version; "" = never reached
   virtual void append_metrics(std::vector<ProviderMetric>& out) const = 0;
-  // Errors: timeout.
+  // Errors: timeout; unavailable: it ended with a failure.
   virtual Result<void> close(Deadline deadline) = 0;
 };
 

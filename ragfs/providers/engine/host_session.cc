@@ -294,7 +294,7 @@ size_t HostSession::owed() const {
 
 bool HostSession::reap(Deadline deadline) {
   while (true) {
-    const pid_t ended = ::waitpid(pid_, nullptr, WNOHANG);
+    const pid_t ended = ::waitpid(pid_, &status_, WNOHANG);
     reaped_ = ended == pid_ || (ended < 0 && errno != EINTR);
     if (reaped_ || deadline.expired()) return reaped_;
     ::poll(nullptr, 0, kReap_ms);  // no descriptor tells of a child's end on every kernel
@@ -305,7 +305,10 @@ Result<void> HostSession::end(Deadline deadline) {
   ::shutdown(socket_, SHUT_RDWR);
   const MutexLock lock(reaping_);
   if (reaped_ || pid_ <= 0) return {};
-  if (reap(deadline)) return {};
+  if (reap(deadline)) {
+    if (WIFEXITED(status_) && WEXITSTATUS(status_) == 0) return {};
+    return fail(ErrorCode::unavailable, fmt::format("the engine host failed as it ended (wait status {})", status_));
+  }
   ::kill(pid_, SIGKILL);
   return fail(ErrorCode::timeout, reap(Deadline::in_ms(kKilled_ms)) ? "the engine host had to be killed"
                                                                     : "the engine host hangs and is left behind");

@@ -67,7 +67,8 @@ class HostSession {
   uint64_t used_bytes() const { return arena_->used_bytes(); }
   size_t owed() const;
 
-  // Hangs up, waits for the process to end, and kills it at the deadline. Errors: timeout, when it had to be killed. A
+  // Hangs up, waits for the process to end, and kills it at the deadline. Errors: timeout, when it had to be killed;
+  // unavailable, when it ended with a failure, as a host does whose engine did not end. A
   // process that not even that ends within a second (it hangs in the kernel) is left behind.
   Result<void> end(Deadline deadline);
 
@@ -95,6 +96,7 @@ class HostSession {
   // Held while the process is waited for, by those who end the session alone.
   Mutex reaping_;
   bool reaped_ RAGFS_GUARDED_BY(reaping_) = false;
+  int status_ RAGFS_GUARDED_BY(reaping_) = 0;  // as waitpid() tells it
   mutable Mutex mutex_;
   uint64_t last_id_ RAGFS_GUARDED_BY(mutex_) = 0;
   std::map<uint64_t, std::shared_ptr<Sent>> owed_ RAGFS_GUARDED_BY(mutex_);
