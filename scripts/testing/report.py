@@ -37,6 +37,7 @@ class ProgramResult:
     log: Path | None = None
     not_run: int = 0
     notes: list[str] = field(default_factory=list)
+    unstable: list[str] = field(default_factory=list)  # failed at first and passed alone (see again.py)
 
     def count(self, status: str) -> int:
         return sum(1 for outcome in self.outcomes if outcome.status == status)
@@ -51,6 +52,7 @@ class Report:
         self.lock = threading.Lock()
         self.passed = self.failed = self.skipped = self.not_run = 0
         self.failures: list[str] = []
+        self.unstable: list[str] = []
         self.areas: dict[str, float] = {}
         self.budgets = read_budgets(budget_file)
         self.start = time.monotonic()
@@ -79,6 +81,7 @@ class Report:
             self.skipped += 0 if in_ci() else len(skipped)
             self.not_run += result.not_run
             self._print_line(result, bad, skipped)
+            self.unstable += [f"{result.config}: {text}" for text in result.unstable]
             for outcome in bad:
                 self.failures.append(f"{result.config}: {outcome.name}: {outcome.reason or 'failed'}")
 
@@ -93,6 +96,8 @@ class Report:
         print(f"  {result.config:<8} {result.program:<32} {', '.join(parts):<28} {result.seconds:7.1f} s", flush=True)
         for note in result.notes:
             print(f"    {note}")
+        for text in result.unstable:
+            print(f"    UNSTABLE, passed when run again alone: {text}")
         if not in_ci():
             for outcome in skipped:
                 print(f"    skipped {outcome.name}: {outcome.reason}")
@@ -117,6 +122,10 @@ class Report:
             over = "  OVER BUDGET" if budget is not None and seconds > budget else ""
             print(f"  {name:<{width}} {seconds:7.1f}{beside}{over}")
         print(f"  {'all':<{width}} {time.monotonic() - self.start:7.1f}")
+        if self.unstable:
+            print("\nunstable (failed, and passed when run again alone):")
+            for text in self.unstable:
+                print(f"  {text}")
         if self.failures:
             print("\nfailed:")
             for failure in self.failures:

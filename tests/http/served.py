@@ -22,7 +22,7 @@ class Server:
     """`ragfs serve` over a fresh directory at /local and a memfs at /memfs. A context manager."""
 
     def __init__(self, server="", arguments=(), environment=None, cache="{}", mounts="", before=None,
-                 home_in=()):
+                 home_in=(), pathlock="{}"):
         self.folder = tempfile.TemporaryDirectory(prefix="ragfs-http-")
         self.home = Path(self.folder.name)
         self.data = self.home / "data"
@@ -35,7 +35,7 @@ class Server:
             "storage:\n  agfs:\n    mounts:\n"
             f"      - {{path: /local, type: localfs, local_dir: {self.data}}}\n"
             f"      - {{path: /memfs, type: memfs}}\n{mounts}"
-            f"    cache: {cache}\nserver:\n{lines}")
+            f"    cache: {cache}\n    pathlock: {pathlock}\nserver:\n{lines}")
         arguments = [*arguments, *(argument.replace("HOME", str(self.home)) for argument in home_in)]
         self.errors = open(self.home / "stderr", "w+b")
         self.process = subprocess.Popen(

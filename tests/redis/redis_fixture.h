@@ -51,9 +51,9 @@ inline std::string shown(const GetResult& got) {
   return got->has_value() ? (*got)->str() : "(absent)";
 }
 
-// Other processes change their state when they like: asked again and again, for 20 s at most.
+// Other processes change their state when they like: asked again and again, for a minute at most.
 inline bool eventually(const std::function<bool()>& holds) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!holds()) {
     if (std::chrono::steady_clock::now() > until) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -5,6 +5,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "tests/redis/redis_fixture.h"
+
 namespace ragfs::redis_test {
 namespace {
 
@@ -51,6 +53,21 @@ std::vector<std::string> SentinelGroup::endpoints() const {
 std::string SentinelGroup::primary_port() const {
   const std::string answer = sentinels_[0]->cli({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", kName});
   return answer.substr(answer.find('\n') + 1);
+}
+
+bool SentinelGroup::has_one_primary() const {
+  const auto is = [](const RedisServer& at, std::string_view role) { return at.cli({"ROLE"}).starts_with(role); };
+  return eventually([&] {
+    return (is(*primary_, "slave") && is(*replica_, "master")) || (is(*primary_, "master") && is(*replica_, "slave"));
+  });
+}
+
+std::string SentinelGroup::story() const {
+  std::string out = "first: " + primary_->cli({"ROLE"}) + "\nsecond: " + replica_->cli({"ROLE"});
+  for (const auto& at : sentinels_) {
+    out += "\nSentinel: " + at->cli({"SENTINEL", "MASTER", kName}) + at->cli({"SENTINEL", "REPLICAS", kName});
+  }
+  return out;
 }
 
 ClusterGroup::ClusterGroup(bool tls, size_t nodes) : tls_(tls) {

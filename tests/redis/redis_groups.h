@@ -22,6 +22,11 @@ class SentinelGroup {
   std::string ca_file() const { return primary_->dir() / "ca.crt"; }
   // The port that the first Sentinel names.
   std::string primary_port() const;
+  // Waits until one of the two servers is a replica of the other, whichever: on a machine that stood still for a
+  // second, Sentinels may have failed over once more.
+  bool has_one_primary() const;
+  // What the servers and the Sentinels say of each other, for the message of a test that fails.
+  std::string story() const;
 
  private:
   std::unique_ptr<RedisServer> primary_;

@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
-from testing import build, gtest, report  # noqa: E402
+from testing import again, build, gtest, report  # noqa: E402
 from testing.checks import check, main  # noqa: E402
 from testing.process import Ended, run_to_log  # noqa: E402
 
@@ -99,6 +99,48 @@ def skips_count_as_failures_in_ci(t):
         os.environ.pop("CI", None)
         if before is not None:
             os.environ["CI"] = before
+
+
+def flaky_program(folder, name, tests, passes_second):
+    """A program whose tests fail in the first run, and pass later if their name is in `passes_second`."""
+    program, mark = Path(folder) / name, Path(folder) / "ran"
+    lines = ["#!/bin/sh", f'code=0; again=no; [ -e "{mark}" ] && again=yes; : > "{mark}"']
+    for test in tests:
+        good = f"[ $again = yes ] && [ {'yes' if test in passes_second else 'no'} = yes ]"
+        lines.append(f"case \"$1\" in *{test}*|*'*'*) echo '[ RUN      ] {test}'; if {good}; "
+                     f"then echo '[       OK ] {test} (1 ms)'; else code=1; echo '/x/a_test.cc:1: Failure'; "
+                     f"echo first; echo '[  FAILED  ] {test} (1 ms)'; fi;; esac")
+    program.write_text("\n".join([*lines, "exit $code", ""]))
+    program.chmod(0o755)
+    return program
+
+
+@check("runner.what_waits_for_others_is_tried_again_and_told")
+def what_waits_for_others_is_tried_again_and_told(t):
+    stories = [  # program, tests, those that pass in the second run, passed, failed, unstable
+        ("redis_test", ["A.B"], ["A.B"], 1, 0, 1),
+        ("redis_test", ["A.B"], [], 0, 1, 0),
+        ("redis_test", ["A.B", "A.C"], ["A.B"], 0, 2, 0),
+        ("redis_test", ["RedisCoherence.B"], ["RedisCoherence.B"], 0, 1, 0),
+        ("redis_test", ["A.B", "A.C", "A.D", "A.E"], ["A.B", "A.C", "A.D", "A.E"], 0, 4, 0),
+        ("coherence_test", ["A.B"], ["A.B"], 0, 1, 0),
+    ]
+    for name, tests, second, passed, failed, unstable in stories:
+        with tempfile.TemporaryDirectory() as folder:
+            program = flaky_program(folder, name, tests, second)
+            limits = {"timeout_s": 20, "prefix": []}
+            result = gtest.run(program, "debug", tests, True, Path(folder) / "x.log", limits, {}, Path(folder))
+            if again.wanted(result):
+                result = again.run(result, program, limits, {}, Path(folder))
+            out = io.StringIO()
+            with redirect_stdout(out):
+                counted = report.Report(Path("absent"))
+                counted.add(result)
+                counted.close()
+        story = f"{name} {tests} {second}"
+        t.equal((counted.passed, counted.failed, len(counted.unstable)), (passed, failed, unstable), story)
+        t.equal(out.getvalue().count("a_test.cc:1: first") >= 2, True, f"{story}: the first failure is told twice")
+        t.equal(out.getvalue().splitlines()[-1], f"{passed} passed, {failed} failed", story)
 
 
 @check("runner.no_match_is_a_failure")
