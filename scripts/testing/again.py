@@ -1,8 +1,9 @@
 """Tests that wait for other processes to notice something: a failure there is tried once more, alone, and told.
 
-Redis Sentinels and clusters fail over by their own clocks, and a device that dies is noticed by a watchdog: on a machine
-that stands still for a second such a test can fail without a fault of ours. It is run again with nothing beside it. What
-passes then counts as passed, is printed as UNSTABLE with its first failure, and is listed again in the summary.
+Redis Sentinels and clusters fail over by their own clocks, and a device that dies is noticed by a watchdog: on a
+machine that stands still for a second such a test can fail without a fault of ours. It is run again with nothing
+beside it. What passes then counts as passed, is printed as UNSTABLE with its first failure, and is listed again in
+the summary.
 
 Not for tests of coherence: a stale byte that comes once in a while is the fault that they are there to find. Not under
 --full or by hand, where whoever looks wants the failure.
