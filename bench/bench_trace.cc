@@ -2,16 +2,19 @@
 //
 // RAGFS_BENCH_PAGES=DIR: a directory of pages (else drawn ones); RAGFS_BENCH_TRACE=FILE: a request trace, JSON lines
 // with "hash_ids" (else drawn conversations). The backend is a local directory in the system's page cache.
-// Then the same turns with and without reading ahead, which has all the time between two calls, as it has while an
-// agent thinks, or none at all: hit ratio, what part of what was read ahead was used, and the readers' times side by
-// side.
+// Then the same turns with and without reading ahead, with a pause before each call, as an agent thinks, or with none at
+// all: hit ratio, what part of what was read ahead was used, and the readers' times side by side. Both sides pause
+// alike: after a pause a call is slower by itself.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "bench/policies.h"
 #include "bench/stack.h"
@@ -231,6 +234,7 @@ struct AheadFigures {
 void run_ahead(const Tree& tree, const std::vector<Call>& calls, uint64_t budget, bool ahead, bool thinks,
                AheadFigures& figures) {
   constexpr int64_t kTurnMs = 5'000;  // by the cache's clock
+  constexpr std::chrono::microseconds kThinks{1'500};
   const TempTree files(tree);
   ManualClock clock;
   PrefetchConfig prefetch;
@@ -239,7 +243,7 @@ void run_ahead(const Tree& tree, const std::vector<Call>& calls, uint64_t budget
   Times times;
   Runner(*stack.top, &times, nullptr).run(calls, [&](bool turn_begins) {
     if (turn_begins) clock.advance_ms(kTurnMs);
-    if (ahead && thinks) (void)stack.domain->prefetch_lane()->wait_until_idle(Deadline::in_ms(kTurnMs));
+    if (thinks) std::this_thread::sleep_for(kThinks);
   });
   (void)stack.cached->stop_prefetch(Deadline::in_ms(kTurnMs));
   const auto count = [&](CacheCounter counter) { return static_cast<double>(stack.cached->count(counter)); };
@@ -257,12 +261,16 @@ void run_ahead(const Tree& tree, const std::vector<Call>& calls, uint64_t budget
 void compare_ahead(Report& report, const Tree& tree, const std::vector<Call>& calls, uint64_t budget,
                    const std::string& suffix) {
   constexpr int kRounds = 5;
+  constexpr size_t kCallsWithPauses = 6'000;
   for (const bool thinks : {true, false}) {
+    const std::vector<Call> part(
+        calls.begin(),
+        calls.begin() + static_cast<ptrdiff_t>(thinks ? std::min(calls.size(), kCallsWithPauses) : calls.size()));
     AheadFigures with;
     AheadFigures without;
     for (int round = 0; round < kRounds; ++round) {
-      run_ahead(tree, calls, budget, round % 2 == 0, thinks, round % 2 == 0 ? with : without);
-      run_ahead(tree, calls, budget, round % 2 != 0, thinks, round % 2 != 0 ? with : without);
+      run_ahead(tree, part, budget, round % 2 == 0, thinks, round % 2 == 0 ? with : without);
+      run_ahead(tree, part, budget, round % 2 != 0, thinks, round % 2 != 0 ? with : without);
     }
     const std::string name = fmt::format("{}_{}", suffix, thinks ? "thinking" : "hurried");
     report.add("hit_ratio_plain" + name, without.hit_ratio);

@@ -30,6 +30,7 @@ enum class CacheCounter : uint8_t {
   prefetch_waste,      // of these: gone, or old, before anyone asked
   prefetch_dropped,    // tasks given up: no place, no bytes left, closing
   prefetch_cooldown,   // occasions passed over, the last one being too near
+  prefetch_held_back,  // occasions passed over, readers being busy
   prefetch_failed,     // backend reads ahead that failed
   bypass,              // by policy, by the caller's context, or because the cache is off
   stale_record,        // refused by a path record
@@ -81,6 +82,7 @@ inline constexpr std::array<std::string_view, kCacheCounterCount> kCacheCounterN
     "prefetch_waste",
     "prefetch_dropped",
     "prefetch_cooldown",
+    "prefetch_held_back",
     "prefetch_failed",
     "bypass",
     "stale_record",

@@ -17,6 +17,7 @@ struct PrefetchConfig {
   size_t max_objects = 16;                         // that one task of a trigger reads; 4 to 16
   int64_t cooldown_ms = 2'000;                     // before the same trigger of a path counts again; 1 to 10,000
   uint64_t bytes_per_second = uint64_t{32} << 20;  // that are read ahead from the backends
+  uint64_t busy_reads_per_second = 20'000;         // of all readers; while they ask more often it gives way; 0: never
 
   // Errors: config, naming field, value and what is allowed.
   Result<void> validate() const;

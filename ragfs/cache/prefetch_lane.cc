@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -19,6 +20,7 @@ Result<void> PrefetchConfig::validate() const {
   if (auto ok = in_range("max_queued", max_queued, 1, 65'536); !ok) return ok;
   if (auto ok = in_range("max_objects", max_objects, 4, 16); !ok) return ok;
   if (auto ok = in_range("cooldown_ms", static_cast<uint64_t>(cooldown_ms), 1, 10'000); !ok) return ok;
+  if (auto ok = in_range("busy_reads_per_second", busy_reads_per_second, 0, 1'000'000'000); !ok) return ok;
   return in_range("bytes_per_second", bytes_per_second, 4'096, uint64_t{1} << 40);
 }
 
@@ -47,6 +49,11 @@ size_t PrefetchLane::waiting() const {
 size_t PrefetchLane::queued() const {
   MutexLock lock(mutex_);
   return waiting();
+}
+
+bool PrefetchLane::dozes() const {
+  MutexLock lock(mutex_);
+  return !watched_ && running_ == 0 && idle_ == threads_.size();
 }
 
 bool PrefetchLane::make_room(PrefetchPriority priority) {
@@ -79,8 +86,60 @@ void PrefetchLane::submit(CacheCounters& owner, PrefetchPriority priority, std::
     return;
   }
   queues_[static_cast<size_t>(priority)].push_back({&owner, std::move(task)});
+  if (paces()) asked_ns_ = pace_.monotonic_ns();
   start_thread();
-  wanted_.notify_one();
+  if (!watched_) wanted_.notify_one();
+}
+
+// --- how it gives way ---
+
+uint64_t PrefetchLane::reads() const {
+  uint64_t sum = 0;
+  for (const auto& [counters, owner] : owners_) {
+    for (const CacheCounter counter :
+         {CacheCounter::file_hit, CacheCounter::file_miss, CacheCounter::directory_hit, CacheCounter::directory_miss}) {
+      sum += counters->read(counter);
+    }
+  }
+  return sum;
+}
+
+bool PrefetchLane::may_begin() const {
+  if (!paces()) return true;
+  return !busy() && pace_.monotonic_ns() - seen_ns_ <= kFreshNs;
+}
+
+bool PrefetchLane::may_doze() const {
+  return waiting() == 0 && (!paces() || (!busy() && pace_.monotonic_ns() - asked_ns_ > kDozeNs));
+}
+
+void PrefetchLane::look() {
+  const int64_t now_ns = pace_.monotonic_ns();
+  const int64_t window_ns = now_ns - window_ns_;
+  if (window_ns < kWindowNs) return;
+  const uint64_t all = reads();
+  const uint64_t in_window = all - std::min(all, window_reads_);  // a mount may have gone
+  window_ns_ = now_ns;
+  window_reads_ = all;
+  if (window_ns > kFreshNs) {  // nobody watched: it begins here
+    quiet_ns_ = now_ns;
+    return;
+  }
+  constexpr double kNsPerSecond = 1e9;
+  const double rate = static_cast<double>(in_window) * kNsPerSecond / static_cast<double>(window_ns);
+  const bool busy = rate > static_cast<double>(config_.busy_reads_per_second);
+  busy_.store(busy, std::memory_order_relaxed);
+  seen_ns_ = now_ns;
+  if (!busy) quiet_ns_ = now_ns;
+  if (busy && now_ns - quiet_ns_ > kGiveUpNs) give_up();
+}
+
+void PrefetchLane::give_up() {
+  for (size_t priority = static_cast<size_t>(PrefetchPriority::low); priority < kPrefetchPriorities; ++priority) {
+    for (const Task& task : queues_[priority]) task.owner->add(CacheCounter::prefetch_dropped);
+    queues_[priority].clear();
+  }
+  ended_.notify_all();
 }
 
 bool PrefetchLane::goes_on(CacheCounters& owner) {
@@ -137,12 +196,22 @@ PrefetchLane::Task PrefetchLane::next(CacheCounters* done) {
     --owners_[done].running;
     ended_.notify_all();
   }
-  while (waiting() == 0 && !stop_) {
+  while (!stop_) {
+    if (waiting() > 0 && may_begin()) return take();
+    const bool watches = !watched_ && !may_doze();
     ++idle_;
-    wanted_.wait_until(mutex_, Deadline::never());
+    watched_ |= watches;
+    (void)wanted_.wait_until(mutex_, watches ? Deadline::in_ns(busy() ? kWindowNs : kTickNs) : Deadline::never());
     --idle_;
+    if (!watches) continue;
+    watched_ = false;
+    look();
   }
-  if (stop_) return {};
+  return {};
+}
+
+PrefetchLane::Task PrefetchLane::take() {
+  if (idle_ > 0) wanted_.notify_one();  // for the next one, and to watch
   for (size_t priority = kPrefetchPriorities; priority-- > 0;) {
     if (queues_[priority].empty()) continue;
     Task task = std::move(queues_[priority].front());

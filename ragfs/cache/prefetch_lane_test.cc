@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <string>
 #include <thread>
 
@@ -15,8 +17,9 @@ class PrefetchLaneTest : public ::testing::Test {
  protected:
   void open(PrefetchConfig config) {
     config.enabled = true;
+    if (!paced) config.busy_reads_per_second = 0;
     ASSERT_TRUE(config.validate());
-    lane = std::make_unique<PrefetchLane>(config, clock);
+    lane = std::make_unique<PrefetchLane>(config, clock, pace);
   }
   void TearDown() override {
     go_on();
@@ -47,7 +50,24 @@ class PrefetchLaneTest : public ::testing::Test {
   }
   uint64_t dropped() const { return owner.read(CacheCounter::prefetch_dropped); }
 
+  // Time passes for the lane, in which readers asked so often each millisecond, until `holds` does.
+  bool pass(uint64_t reads_each_ms, const std::function<bool()>& holds) {
+    constexpr int kMost = 5'000;
+    for (int i = 0; i < kMost && !holds(); ++i) {
+      owner.add(CacheCounter::file_hit, reads_each_ms);
+      pace.advance_ms(1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    return holds();
+  }
+  bool ran(char name) {
+    MutexLock lock(mutex);
+    return done.contains(name);
+  }
+
   ManualClock clock;
+  ManualClock pace;
+  bool paced = false;
   CacheCounters owner;
   std::atomic<bool> held{false};
   std::atomic<bool> free_to_go{false};
@@ -85,6 +105,50 @@ TEST_F(PrefetchLaneTest, WhenItIsFullLowPriorityIsDroppedFirstTheOldestOfIt) {
   EXPECT_EQ(lane->queued(), 3U);
   go_on();
   EXPECT_EQ(finished(), "hij");
+}
+
+// 30 reads in a millisecond are too many, 10 are not.
+TEST_F(PrefetchLaneTest, TasksWaitWhileReadersAreBusy) {
+  paced = true;
+  open({.concurrency = 2, .busy_reads_per_second = 20'000});
+  submit(high, 'a');
+  EXPECT_TRUE(pass(30, [&] { return lane->busy(); }));
+  EXPECT_FALSE(ran('a')) << "nothing begins before the readers were watched";
+  submit(high, 'b');
+  EXPECT_FALSE(pass(30, [&] { return ran('b') || dropped() > 0; }) && ran('b'));
+  EXPECT_TRUE(lane->busy());
+  EXPECT_EQ(dropped(), 2U) << "they waited for too long";
+  submit(high, 'c');
+  EXPECT_TRUE(pass(10, [&] { return ran('c'); })) << "readers ask less often";
+  EXPECT_FALSE(lane->busy());
+  EXPECT_EQ(finished(), "c");
+}
+
+TEST_F(PrefetchLaneTest, WhatAPersonAskedForIsNotGivenUpForReaders) {
+  paced = true;
+  open({.concurrency = 1, .busy_reads_per_second = 20'000});
+  EXPECT_TRUE(pass(30, [&] {
+    if (lane->queued() == 0) submit(warm, 'w');
+    return lane->busy();
+  }));
+  submit(low, 'l');
+  EXPECT_TRUE(pass(30, [&] { return dropped() == 1; }));
+  EXPECT_EQ(lane->queued(), 1U);
+  EXPECT_TRUE(pass(0, [&] { return ran('w'); }));
+}
+
+// A lane that nobody watched knows nothing of the readers: what was seen long ago does not count.
+TEST_F(PrefetchLaneTest, AfterALongSleepItLooksAgain) {
+  paced = true;
+  open({.concurrency = 1, .busy_reads_per_second = 20'000});
+  submit(high, 'a');
+  EXPECT_TRUE(pass(0, [&] { return ran('a'); }));
+  EXPECT_TRUE(pass(0, [&] { return lane->dozes(); }));
+  pace.advance_ms(60'000);
+  owner.add(CacheCounter::file_hit, 1'000'000'000);
+  submit(high, 'b');
+  EXPECT_TRUE(pass(30, [&] { return lane->busy(); }));
+  EXPECT_FALSE(ran('b'));
 }
 
 TEST_F(PrefetchLaneTest, NoMoreRunAtOnceThanItIsAllowed) {
@@ -147,7 +211,8 @@ TEST(PrefetchConfigTest, SaysWhatIsAllowed) {
   EXPECT_TRUE(PrefetchConfig().validate());
   for (const PrefetchConfig& wrong :
        {PrefetchConfig{.concurrency = 0}, PrefetchConfig{.max_queued = 0}, PrefetchConfig{.max_objects = 3},
-        PrefetchConfig{.max_objects = 17}, PrefetchConfig{.cooldown_ms = 0}, PrefetchConfig{.cooldown_ms = 10'001},
+        PrefetchConfig{.max_objects = 17}, PrefetchConfig{.busy_reads_per_second = 1'000'000'001},
+        PrefetchConfig{.cooldown_ms = 0}, PrefetchConfig{.cooldown_ms = 10'001},
         PrefetchConfig{.bytes_per_second = 1}}) {
     const auto valid = wrong.validate();
     ASSERT_FALSE(valid);

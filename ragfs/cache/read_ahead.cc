@@ -56,7 +56,7 @@ bool CachedFileSystem::ReadAhead::may_read(PathView path, ObjectKind kind) const
 }
 
 bool CachedFileSystem::ReadAhead::begins(Occasion occasion, PathView path) {
-  if (!sees_occasions_ || !provider_answers()) return false;
+  if (!sees_occasions_ || gives_way() || !provider_answers()) return false;
   if (!cooldown_.enter(hash64(path.text(), static_cast<uint64_t>(occasion) << 8), now_ms())) {
     count(CacheCounter::prefetch_cooldown);
     return false;
@@ -79,7 +79,7 @@ void CachedFileSystem::ReadAhead::note_use(PathView path, PrefetchLedger::Taken 
 void CachedFileSystem::ReadAhead::seen_miss(PathView path, bool single) {
   // It was read ahead and is not there any more: changed or pushed out before anyone asked.
   seen_loss(path, ObjectKind::file);
-  if (!single) return;
+  if (!single || !sees_occasions_ || gives_way()) return;
   seen_sequence(path);
   enter_scope(path);
 }
@@ -89,6 +89,7 @@ void CachedFileSystem::ReadAhead::seen_listing_hit(PathView path) {
 }
 
 void CachedFileSystem::ReadAhead::seen_listing(PathView path, const std::vector<FileInfo>& entries) {
+  if (!sees_occasions_ || gives_way()) return;
   enter_scope(path);
   const auto is_directory = [](const FileInfo& entry) { return entry.kind == FileKind::directory && !entry.aliased; };
   if (std::ranges::none_of(entries, is_directory) || !may_read(path, ObjectKind::listing)) return;
@@ -160,7 +161,7 @@ void CachedFileSystem::ReadAhead::warm(const std::vector<HotKey>& keys) {
     const size_t to = std::min(all.size(), from + at_once);
     std::vector<Item> some(std::make_move_iterator(all.begin() + static_cast<ptrdiff_t>(from)),
                            std::make_move_iterator(all.begin() + static_cast<ptrdiff_t>(to)));
-    submit(PrefetchPriority::low, [this, items = std::move(some)] { read_items(items); });
+    submit(PrefetchPriority::warm, [this, items = std::move(some)] { read_items(items); });
   }
 }
 

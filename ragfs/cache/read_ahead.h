@@ -72,6 +72,13 @@ class CachedFileSystem::ReadAhead {
 
   static uint64_t id_of(PathView path, ObjectKind kind) { return hash64(path.text(), static_cast<uint64_t>(kind)); }
   enum class Occasion : uint8_t { listing = 1, sequence, overview, scope };
+  // Readers are busy: nothing is looked at. Counted.
+  bool gives_way() {
+    if (!lane_.busy()) [[likely]]
+      return false;
+    count(CacheCounter::prefetch_held_back);
+    return true;
+  }
   // True when the occasion counts now: reading ahead is possible and the last one of this path is long enough ago.
   bool begins(Occasion occasion, PathView path);
   void submit(PrefetchPriority priority, std::function<void()> task);

@@ -42,6 +42,7 @@ struct PrefetchSection {
   int64_t queue_limit = 256;
   int64_t max_objects = 16;
   int64_t cooldown_ms = 2000;
+  int64_t busy_reads_per_second = 20'000;
   uint64_t bytes_per_second = 32ULL << 20;
 };
 

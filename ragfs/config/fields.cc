@@ -93,6 +93,9 @@ const Section& prefetch_fields() {
               .says("Most bytes that are read ahead in a second.")
               .in("bytes")
               .between(4096, kTiB),
+          field("busy_reads_per_second", &PrefetchSection::busy_reads_per_second)
+              .says("While readers ask more often than this, nothing is read ahead; 0: it never gives way.")
+              .between(0, 1'000'000'000),
       },
       {}};
   return spec;

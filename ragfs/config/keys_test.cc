@@ -62,6 +62,7 @@ const std::vector<Row>& rows() {
       {cache + "prefetch.concurrency", "4", "4", "0", "an integer from 1 to 64", ""},
       {cache + "prefetch.queue_limit", "10", "10", "0", "an integer from 1 to 65536", ""},
       {cache + "prefetch.max_objects", "8", "8", "32", "an integer from 4 to 16", ""},
+      {cache + "prefetch.busy_reads_per_second", "0", "0", "-1", "an integer from 0 to 1000000000", ""},
       {cache + "prefetch.cooldown_ms", "5000", "5000", "500", "an integer from 1000 to 10000 (ms)", ""},
       {cache + "prefetch.bytes_per_second", "8MiB", "8388608", "1", "a size from 4096", ""},
       {cache + "near_cache_bytes", "0", "0", "many", "many is not allowed; a size", ""},

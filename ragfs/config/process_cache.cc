@@ -66,6 +66,7 @@ CoherenceConfig coherence_config(const CacheConfig& cache) {
   out.prefetch.max_queued = static_cast<size_t>(cache.prefetch.queue_limit);
   out.prefetch.max_objects = static_cast<size_t>(cache.prefetch.max_objects);
   out.prefetch.cooldown_ms = cache.prefetch.cooldown_ms;
+  out.prefetch.busy_reads_per_second = static_cast<uint64_t>(cache.prefetch.busy_reads_per_second);
   out.prefetch.bytes_per_second = cache.prefetch.bytes_per_second;
   out.hot_keys = cache.hot_keys;
   out.warm_on_start = cache.warm_on_start && cache.hot_keys && wants_cache(cache);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "ragfs/providers/embedded/embedded_provider.h"
 #include "tests/coherence/hooked_fixture.h"
@@ -25,8 +27,10 @@ class Prefetch : public HookedFixture {
 
   // Without hot keys: every miss would be an occasion. /r with three directories of an abstract, an overview and a
   // page.
-  void begin(CoherenceConfig config, CachedMountConfig mount, PrefetchConfig prefetch = {}) {
+  void begin(CoherenceConfig config, CachedMountConfig mount, PrefetchConfig prefetch = {},
+             uint64_t busy_reads_per_second = 0) {
     prefetch.enabled = true;
+    prefetch.busy_reads_per_second = busy_reads_per_second;
     config.prefetch = prefetch;
     config.hot_keys = false;
     config.guard.operation_timeout_ms = 5'000;
@@ -465,6 +469,26 @@ TEST_F(Prefetch, ClosingWaitsForItWithinABound) {
   ASSERT_TRUE(idle());
   EXPECT_EQ(reads_with(".abstract.md"), 0U) << "nothing begins any more";
   EXPECT_EQ(list("/r"), "a b c") << "readers go on";
+}
+
+// One read in a window of 5 ms is more than one in a second.
+TEST_F(Prefetch, ReadersWhoAskWithoutAPauseAreNotAnOccasion) {
+  begin({}, {}, {}, 1);
+  const auto list = [&] { ASSERT_TRUE(cached->read_dir(ctx, PathView::from_normal("/r"))); };
+  list();
+  const auto until = Deadline::in_ms(20'000);
+  while (count(CacheCounter::prefetch_held_back) == 0 && !until.expired()) list();
+  EXPECT_GT(count(CacheCounter::prefetch_held_back), 0U);
+  // A pause, and the next one who asks is an occasion again.
+  while (domain->prefetch_lane()->busy() && !until.expired()) std::this_thread::yield();
+  EXPECT_FALSE(domain->prefetch_lane()->busy());
+  const auto filled = [&] { return count(CacheCounter::prefetch_filled); };
+  while (filled() == 0 && !until.expired()) {
+    clock.advance_ms(10'000);  // past the cooldown
+    list();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  EXPECT_GT(filled(), 0U);
 }
 
 }  // namespace

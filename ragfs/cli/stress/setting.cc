@@ -162,6 +162,7 @@ std::vector<StressSetting> make_settings() {
   ahead.provider = small_embedded;
   ahead.domain.prefetch.enabled = true;
   ahead.domain.prefetch.cooldown_ms = 1;
+  ahead.domain.prefetch.busy_reads_per_second = 0;  // these readers are always busy
   settings.push_back(ahead);
   StressSetting far_ahead = ahead;
   far_ahead.name = "prefetching-near-tier";
