@@ -572,4 +572,14 @@ void CoherenceDomain::leave_direct_read() {
   direct_free_.notify_one();
 }
 
+Result<uint64_t> CoherenceDomain::purge_account(std::string_view account, Deadline deadline) {
+  const std::array<std::string, 2> prefixes = keys_.object_prefixes(account);
+  Result<uint64_t> erased = provider_.erase_prefixes(prefixes, deadline);
+  // Also when the provider failed: what is in this process goes in any case, and last, so that nothing is copied anew.
+  if (near_ != nullptr) {
+    near_->erase_if([&](std::string_view key, std::string_view) { return begins_with_any(key, prefixes); });
+  }
+  return erased;
+}
+
 }  // namespace ragfs

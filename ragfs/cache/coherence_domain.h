@@ -201,6 +201,9 @@ class CoherenceDomain {
 
   // True for the keys of this domain's namespace.
   bool owns(std::string_view key) const { return keys_.owns(key); }
+  // Erases the cached objects of an account, and their bytes, from the provider and the near tier; how many copies.
+  // Errors: not_supported, timeout, those of the provider.
+  Result<uint64_t> purge_account(std::string_view account, Deadline deadline);
 
   // What the records say about `at` now.
   Observation observe(const CachePath& at, ObjectKind kind) const;

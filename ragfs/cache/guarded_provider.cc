@@ -314,6 +314,13 @@ Result<uint64_t> GuardedProvider::erase_if(const std::function<bool(std::string_
   return erased;
 }
 
+Result<uint64_t> GuardedProvider::erase_prefixes(std::span<const std::string> prefixes, Deadline deadline) {
+  if (state_.load() == BreakerState::detached) {
+    return fail(ErrorCode::would_block, fmt::format("cache provider '{}' is not in use now", name()));
+  }
+  return provider_->erase_prefixes(prefixes, deadline);
+}
+
 BreakerState GuardedProvider::state() const { return state_.load(); }
 
 GuardCounts GuardedProvider::counts() const {

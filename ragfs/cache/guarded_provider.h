@@ -95,6 +95,8 @@ class GuardedProvider {
   Result<void> put_atomic(std::span<const PutItem> items, Deadline deadline);
   std::vector<Result<void>> erase_many(std::span<const CacheKey> keys, Deadline deadline);
   Result<uint64_t> erase_if(const std::function<bool(std::string_view, std::string_view)>& covered);
+  // A person asked for it: by the caller's deadline, not by the breaker's.
+  Result<uint64_t> erase_prefixes(std::span<const std::string> prefixes, Deadline deadline);
 
   BreakerState state() const;
   GuardCounts counts() const;

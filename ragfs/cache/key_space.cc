@@ -109,4 +109,14 @@ CacheKey KeySpace::key(ObjectKind kind, uint64_t identity_hash, PathView path) c
   });
 }
 
+std::array<std::string, 2> KeySpace::object_prefixes(std::string_view account) const {
+  const std::string part = encode_key_part(account);
+  std::array<std::string, 2> out;
+  for (size_t i = 0; const ObjectKind kind : {ObjectKind::file, ObjectKind::listing}) {
+    const Prefix& prefix = prefixes_[static_cast<size_t>(kind) - 1];
+    out[i++] = std::string(prefix.text.data(), prefix.size) + part + ":";
+  }
+  return out;
+}
+
 }  // namespace ragfs

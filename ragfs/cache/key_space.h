@@ -36,6 +36,8 @@ class KeySpace {
   uint64_t key_hash(ObjectKind kind, uint64_t identity_hash, PathView path) const {
     return hash64(path.text(), identity_hash ^ kind_seeds_[static_cast<size_t>(kind) - 1]);
   }
+  // What the keys of an account's objects begin with. Records are not among them: they keep older objects away.
+  std::array<std::string, 2> object_prefixes(std::string_view account) const;
   // True for the keys of this namespace.
   bool owns(std::string_view key) const;
   const std::string& encoded_namespace() const { return namespace_; }

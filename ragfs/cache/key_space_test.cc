@@ -10,6 +10,8 @@
 #include <set>
 #include <string>
 
+#include "ragfs/cache/provider.h"
+
 namespace ragfs {
 namespace {
 
@@ -86,6 +88,21 @@ TEST(KeySpace, OwnsTheKeysOfItsNamespaceAlone) {
 }
 
 // A name that looks like a hash is hashed too, so that it never is another name's.
+TEST(KeySpace, AnAccountsObjectsBeginAlikeAndNoOthersDo) {
+  const KeySpace keys("ns");
+  const auto begins = [&](ObjectKind kind, std::string_view account, const char* path) {
+    return begins_with_any(keys.key(kind, 7, PathView::from_normal(path)).text(), keys.object_prefixes(account));
+  };
+  for (const ObjectKind kind : {ObjectKind::file, ObjectKind::listing}) {
+    EXPECT_TRUE(begins(kind, "acct", "/acct/f"));
+    EXPECT_TRUE(begins(kind, "acct", "/acct"));
+    EXPECT_FALSE(begins(kind, "acct", "/acct2/f"));
+    EXPECT_FALSE(begins(kind, "acct", "/other/acct"));
+    EXPECT_TRUE(begins(kind, "a name with spaces", "/a name with spaces/f"));
+  }
+  EXPECT_FALSE(begins(ObjectKind::subtree, "acct", "/acct")) << "records stay";
+}
+
 TEST(KeySpace, AnEncodedPartIsNotAPlainOne) {
   const std::string encoded = encode_key_part("a:b");
   EXPECT_EQ(encoded.size(), 24U);

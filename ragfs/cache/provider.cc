@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace ragfs {
 
 Bytes CacheProvider::get_by_hash(uint64_t /*key_hash*/) noexcept { return {}; }
@@ -36,6 +38,14 @@ Result<void> CacheProvider::put_atomic(std::span<const PutItem> /*items*/, Deadl
 Result<uint64_t> CacheProvider::erase_if(const std::function<bool(std::string_view, std::string_view)>& /*covered*/,
                                          Deadline /*deadline*/) {
   return fail(ErrorCode::not_supported, fmt::format("provider '{}' cannot enumerate its objects", name()));
+}
+
+Result<uint64_t> CacheProvider::erase_prefixes(std::span<const std::string> prefixes, Deadline deadline) {
+  return erase_if([&](std::string_view key, std::string_view) { return begins_with_any(key, prefixes); }, deadline);
+}
+
+bool begins_with_any(std::string_view key, std::span<const std::string> prefixes) {
+  return std::ranges::any_of(prefixes, [&](const std::string& prefix) { return key.starts_with(prefix); });
 }
 
 }  // namespace ragfs

@@ -108,6 +108,10 @@ class CacheProvider {
   // long) is true; the count of erased. Errors: not_supported without the `enumerates` capability.
   virtual Result<uint64_t> erase_if(const std::function<bool(std::string_view key, std::string_view value)>& covered,
                                     Deadline deadline);
+  // Erases every object whose key begins with one of `prefixes`, and its bytes from wherever they are stored: not from
+  // memory alone. The count of copies erased. Of a key that is put meanwhile the new object may stay. The default does
+  // it with erase_if. Errors: not_supported; timeout (some are left: call again).
+  virtual Result<uint64_t> erase_prefixes(std::span<const std::string> prefixes, Deadline deadline);
 
   // Asks the engine whether it works. Cheap enough for a probe.
   virtual Result<void> health(Deadline deadline) = 0;
@@ -124,6 +128,9 @@ class CacheProvider {
   // Ends work in flight within the deadline; final and idempotent.
   virtual Result<void> close(Deadline deadline) = 0;
 };
+
+// Whether `key` begins with one of them.
+bool begins_with_any(std::string_view key, std::span<const std::string> prefixes);
 
 // True when a put that failed with `error` may nevertheless take effect later.
 inline bool outcome_unknown(const Error& error) {

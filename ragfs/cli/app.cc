@@ -240,9 +240,10 @@ class CommandLine {
                          "For a cache that outlives this run, such as Redis; a server takes POST /api/v1/cache/warm.",
                          [this] { return run_cache_warm(session_, warm_path_); });
     warm->add_option("PATH", warm_path_, "only at and below it; / when absent");
-    auto* purge = command(cache, "purge", "erase what is cached of one account",
-                          "examples (in `ragfs shell`):\n  cache purge --account acct1\n"
-                          "The account is the first name below a mount. Its files are not touched.",
+    auto* purge = command(cache, "purge", "remove what is cached of one account, bytes and all",
+                          "examples:\n  ragfs -c ragfs.yaml cache purge --account acct1\n"
+                          "From memory, disks and Redis, for good. The account is the first name below a mount; its "
+                          "files are not touched, and what is read of them later is cached anew.",
                           [this] { return run_cache_purge(session_, purge_account_); });
     purge->add_option("--account", purge_account_, "whose objects")->required();
   }

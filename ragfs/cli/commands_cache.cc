@@ -17,6 +17,11 @@ void note_own_process(Session& session, std::string_view command) {
     session.console().err(fmt::format("ragfs: {}: note: {}\n", command, kOwnProcess));
 }
 
+// For what acts on the cache of another run as well, where there is one.
+void note_unless_it_outlives(Session& session, Instance& instance, std::string_view command) {
+  if (!instance.cache_report().outlives_process) note_own_process(session, command);
+}
+
 ExitCode report_done(Session& session, std::string_view command, const Result<void>& done, std::string_view what) {
   if (!done) return session.console().report(command, done.error());
   note_own_process(session, command);
@@ -156,14 +161,19 @@ ExitCode report_life(Session& session, std::string_view command, const Result<vo
 
 ExitCode run_cache_new_epoch(Session& session) {
   return with_instance(session, "cache new-epoch", [&](Instance& instance, const Context& ctx) {
-    return report_life(session, "cache new-epoch", instance.new_epoch(life_deadline(ctx)),
-                       "a new epoch has begun; nothing that was cached before is served any more");
+    const ExitCode code = report_life(session, "cache new-epoch", instance.new_epoch(life_deadline(ctx)),
+                                      "a new epoch has begun; nothing that was cached before is served any more");
+    if (code == ExitCode::ok) note_unless_it_outlives(session, instance, "cache new-epoch");
+    return code;
   });
 }
 
 ExitCode run_cache_rejoin(Session& session) {
   return with_instance(session, "cache rejoin", [&](Instance& instance, const Context& ctx) {
-    return report_life(session, "cache rejoin", instance.rejoin_cache(life_deadline(ctx)), "the cache is in use");
+    const ExitCode code =
+        report_life(session, "cache rejoin", instance.rejoin_cache(life_deadline(ctx)), "the cache is in use");
+    if (code == ExitCode::ok) note_unless_it_outlives(session, instance, "cache rejoin");
+    return code;
   });
 }
 
@@ -236,16 +246,16 @@ ExitCode run_cache_warm(Session& session, const std::string& typed) {
 }
 
 ExitCode run_cache_purge(Session& session, const std::string& account) {
-  return with_instance(session, "cache purge", [&](Instance& instance, const Context&) {
+  return with_instance(session, "cache purge", [&](Instance& instance, const Context& ctx) {
     Console& console = session.console();
-    const Result<uint64_t> erased = instance.purge_account(account);
+    const Result<uint64_t> erased = instance.purge_account(account, ctx.deadline);
     if (!erased) return console.report("cache purge", erased.error());
     if (console.json()) {
       console.line(JsonWriter().begin_object().field("erased", *erased).end_object().text());
     } else {
       console.line(fmt::format("{} of {} erased", counted(*erased, "object", "objects"), console.name(account)));
-      note_own_process(session, "cache purge");
     }
+    note_unless_it_outlives(session, instance, "cache purge");
     return ExitCode::ok;
   });
 }

@@ -195,6 +195,7 @@ CacheReport CacheLayer::report() const {
   CoherenceDomain& domain = process_->domain();
   report.on = on_;
   report.provider = process_->provider().name();
+  report.outlives_process = process_->provider().capabilities().outlives_process;
   report.state = breaker_text(domain.provider().state());
   report.provider_metrics = process_->provider().metrics();
   if (const NearTier* near = domain.near()) {
@@ -310,15 +311,8 @@ Result<WarmReport> CacheLayer::warm(const Context& ctx, PathView path) {
   return report;
 }
 
-Result<uint64_t> CacheLayer::purge(std::string_view account) {
-  CoherenceDomain& domain = process_->domain();
-  if (!domain.provider().capabilities().enumerates) {
-    return fail(ErrorCode::not_supported,
-                fmt::format("provider {} cannot look through its objects", domain.provider().name()));
-  }
-  const std::string part = encode_key_part(account);
-  return domain.provider().erase_if(
-      [&](std::string_view key, std::string_view) { return domain.owns(key) && account_of_key(key) == part; });
+Result<uint64_t> CacheLayer::purge(std::string_view account, Deadline deadline) {
+  return process_->domain().purge_account(account, deadline);
 }
 
 Result<void> CacheLayer::check(Deadline deadline) { return process_->provider().health(deadline); }

@@ -48,6 +48,7 @@ struct CacheReport {
   bool configured = false;  // there is a cache at all
   bool on = false;          // and it is in use
   std::string provider;
+  bool outlives_process = false;                           // what is cached may be there in the next run
   std::string state;                                       // "closed", "open", "probing": of the circuit breaker
   std::vector<std::pair<std::string, uint64_t>> counters;  // of all mounts together, and of those that have gone
   std::vector<CacheMountReport> mounts;
@@ -113,8 +114,8 @@ class CacheLayer {
   std::vector<HotKey> hot_keys(PathView path, size_t most);
   // Reads of these what is not cached. Errors: timeout.
   Result<WarmReport> warm(const Context& ctx, PathView path);
-  // Erases all objects of an account from the provider; how many. Errors: not_supported, those of the provider.
-  Result<uint64_t> purge(std::string_view account);
+  // CoherenceDomain::purge_account().
+  Result<uint64_t> purge(std::string_view account, Deadline deadline);
   Result<void> check(Deadline deadline);
   // CacheProvider::warnings().
   std::vector<std::string> engine_warnings(Deadline deadline);

@@ -300,9 +300,9 @@ Result<WarmReport> Instance::warm_cache(const Context& ctx, PathView path) {
   return parts_->cache->warm(ctx, path);
 }
 
-Result<uint64_t> Instance::purge_account(std::string_view account) {
+Result<uint64_t> Instance::purge_account(std::string_view account, Deadline deadline) {
   if (!parts_->has_cache()) return no_cache();
-  return parts_->cache->purge(account);
+  return parts_->cache->purge(account, deadline);
 }
 
 Result<void> Instance::check_provider(Deadline deadline) {

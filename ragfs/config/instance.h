@@ -71,9 +71,10 @@ class Instance {
   // Compares what is cached at and below `path` with the backends; what is wrong is refused from then on. Errors:
   // not_supported without a cache; not_found; timeout.
   Result<VerifyReport> verify_cache(const Context& ctx, PathView path);
-  // Erases the objects of an account (the first name below a mount) from the cache; how many. What is read of it later
-  // is cached anew. Errors: not_supported without a cache, or where the provider cannot look through its objects.
-  Result<uint64_t> purge_account(std::string_view account);
+  // Erases the objects of an account (the first name below a mount) from the cache, its disks and this process's
+  // copies; how many copies. What is read of it later is cached anew. Errors: not_supported without a cache, or where
+  // the provider cannot look through its objects; timeout, and those of the provider: some may be left.
+  Result<uint64_t> purge_account(std::string_view account, Deadline deadline = Deadline::never());
   // What was read most at and below `path`, by this run and faintly by the last one, hottest first. Errors:
   // not_supported without a cache.
   Result<std::vector<HotKey>> hot_keys(PathView path, size_t most);

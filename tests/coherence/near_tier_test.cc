@@ -73,6 +73,25 @@ TEST_F(NearTierTest, WhatTheProviderGivesIsKeptNear) {
   EXPECT_EQ(calls_of([&] { EXPECT_EQ(read("/d/f"), "old"); }), 0U);
 }
 
+TEST_F(NearTierTest, APurgeEmptiesItOfTheAccountWhateverTheProviderCan) {
+  put_in_backend("/e/f", "other");
+  for (const bool enumerates : {false, true}) {
+    EXPECT_EQ(read("/d/f"), "old");
+    EXPECT_EQ(read("/e/f"), "other");
+    ProviderCapabilities capabilities = provider->capabilities();
+    capabilities.enumerates = enumerates;
+    provider->set_capabilities(capabilities);
+    const auto purged = domain->purge_account("d", Deadline::in_ms(5'000));
+    if (enumerates) {
+      EXPECT_EQ(purged.value(), 1U);
+    } else {
+      EXPECT_EQ(purged.error().code, ErrorCode::not_supported);
+    }
+    EXPECT_GT(calls_of([&] { EXPECT_EQ(read("/d/f"), "old"); }), 0U) << "not from memory";
+    EXPECT_EQ(calls_of([&] { EXPECT_EQ(read("/e/f"), "other"); }), 0U);
+  }
+}
+
 TEST_F(NearTierTest, AWrittenValueIsNearAtOnce) {
   ASSERT_TRUE(write("/d/f", "new"));
   EXPECT_EQ(calls_of([&] { EXPECT_EQ(read("/d/f"), "new"); }), 0U);

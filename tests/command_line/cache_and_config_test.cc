@@ -1,6 +1,9 @@
 // The commands on cache and configuration: what they print and do, their exit codes, their JSON.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "tests/command_line/program.h"
@@ -80,6 +83,7 @@ TEST_F(CacheCommands, NewEpochAndRejoinSayWhatTheyDid) {
   EXPECT_EQ(stats_after("cat /d/f.md\ncache rejoin\ncat /d/f.md\n")["hits"], 1) << "it was in use all the time";
   EXPECT_TRUE(contains(ragfs({"cache", "new-epoch"}).out, "a new epoch has begun"));
   EXPECT_TRUE(contains(ragfs({"cache", "rejoin"}).out, "the cache is in use"));
+  EXPECT_TRUE(contains(ragfs({"cache", "new-epoch"}).err, "the cache of this very process, which ends now"));
 }
 
 TEST_F(CacheCommands, VerifyComparesWhatIsCachedWithTheFiles) {
@@ -95,6 +99,37 @@ TEST_F(CacheCommands, PurgeErasesTheObjectsOfOneAccount) {
   EXPECT_TRUE(contains(shell("cat /d/f.md\ncache purge --account other\n").out, "0 objects of other erased"));
   EXPECT_EQ(stats_after("cat /d/f.md\ncache purge --account d\ncat /d/f.md\n")["hits"], 0);
   EXPECT_EQ(ragfs({"cache", "purge"}).code, 2);
+}
+
+// The tenant's bytes lie on the disk since an earlier run; after the purge no file holds them.
+TEST_F(CacheCommands, PurgeRemovesTheBytesFromTheDisk) {
+  dir_.write("files/d/f.md", "the secret of d\n");
+  dir_.write("files/e/f.md", "what e wrote\n");
+  dir_.write("disk/.keep", "");
+  std::filesystem::remove(dir_.path() + "/disk/.keep");
+  dir_.write("ragfs.yaml", "storage:\n  agfs:\n    mounts:\n      - {path: /, type: localfs, local_dir: " +
+                               dir_.path() + "/files}\n    cache:\n      state_dir: " + dir_.path() +
+                               "/state\n      embedded: {disk: {directories: [" + dir_.path() + "/disk]}}\n");
+  const auto on_disk = [&](std::string_view text) {
+    for (const auto& entry : std::filesystem::directory_iterator(dir_.path() + "/disk")) {
+      std::ifstream file(entry.path(), std::ios::binary);
+      if (std::string(std::istreambuf_iterator<char>(file), {}).contains(text)) return true;
+    }
+    return false;
+  };
+  const auto with_disk = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"-c", dir_.path() + "/ragfs.yaml"});
+    return run(words);
+  };
+  EXPECT_EQ(with_disk({"cat", "/d/f.md", "/e/f.md"}).code, 0);
+  ASSERT_TRUE(on_disk("the secret of d"));
+  const Outcome purged = with_disk({"--json", "cache", "purge", "--account", "d"});
+  ASSERT_EQ(purged.code, 0) << purged.err;
+  EXPECT_GE(parsed(purged.out)["erased"], 1);
+  EXPECT_EQ(with_disk({"cache", "purge", "--account", "d"}).err, "") << "not the cache of one run alone";
+  EXPECT_FALSE(on_disk("the secret of d"));
+  EXPECT_TRUE(on_disk("what e wrote")) << "handed back to the disk when the run ended";
+  EXPECT_TRUE(contains(with_disk({"cat", "/d/f.md"}).out, "the secret of d"));
 }
 
 TEST_F(CacheCommands, OneRunSaysThatItsCacheEndsWithIt) {

@@ -66,6 +66,9 @@ class MeasuringProvider final : public CacheProvider {
     const Inside inside(*this);
     return inner_->put_atomic(items, deadline);
   }
+  Result<uint64_t> erase_prefixes(std::span<const std::string> prefixes, Deadline deadline) override {
+    return inner_->erase_prefixes(prefixes, deadline);
+  }
   Result<uint64_t> erase_if(const std::function<bool(std::string_view, std::string_view)>& covered,
                             Deadline deadline) override {
     return inner_->erase_if(covered, deadline);

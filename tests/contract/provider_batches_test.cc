@@ -212,6 +212,33 @@ TEST_P(ProviderAbilitiesContract, EraseIfErasesWhatIsCoveredOrSaysThatItCannot) 
   EXPECT_EQ(get("dir:x"), "new");
 }
 
+TEST_P(ProviderAbilitiesContract, ErasePrefixesErasesEveryObjectOfThemOrSaysThatItCannot) {
+  constexpr int kObjects = 1'500;  // more than a page
+  const auto key = [](const char* begin, int i) { return begin + std::to_string(i); };
+  for (int i = 0; i < kObjects; ++i) ASSERT_TRUE(put(key("file:t:a:", i), "theirs"));
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(put(key("dir:t:a:", i), "theirs"));
+    ASSERT_TRUE(put(key("file:t:ab:", i), "another's"));
+    ASSERT_TRUE(put(key("subtree:t:a:", i), "a record"));
+  }
+  const std::vector<std::string> prefixes = {"file:t:a:", "dir:t:a:"};
+  const auto erased = provider().erase_prefixes(prefixes, soon());
+  if (kind(erased) == "not_supported") {
+    EXPECT_FALSE(can().enumerates);
+    EXPECT_EQ(get("dir:t:a:0"), "theirs");
+    return;
+  }
+  ASSERT_EQ(kind(erased), "ok");
+  EXPECT_GT(*erased, 0U);
+  for (int i = 0; i < kObjects; ++i) ASSERT_EQ(get(key("file:t:a:", i)), "<miss>") << i;
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(get(key("dir:t:a:", i)), "<miss>");
+    EXPECT_EQ(get(key("subtree:t:a:", i)), "a record");
+  }
+  EXPECT_EQ(kind(provider().erase_prefixes(prefixes, soon())), "ok");
+  EXPECT_EQ(get("file:t:ab:7"), "another's");
+}
+
 TEST_P(ProviderAbilitiesContract, OnlyAZeroCopyProviderPinsWhatItStored) {
   ASSERT_TRUE(put("file:a", std::string(1'000, 'a')));
   const Bytes first = provider().get(CacheKey("file:a"), soon()).value().value_or(Bytes());

@@ -51,6 +51,9 @@ class FaultyProvider final : public CacheProvider {
   // Whole where no fault is to be injected, else one by one.
   std::vector<GetResult> get_many(std::span<const CacheKey> keys, Deadline deadline) override;
   std::vector<Result<void>> erase_many(std::span<const CacheKey> keys, Deadline deadline) override;
+  Result<uint64_t> erase_prefixes(std::span<const std::string> prefixes, Deadline deadline) override {
+    return provider_->erase_prefixes(prefixes, deadline);
+  }
   Result<uint64_t> erase_if(const std::function<bool(std::string_view, std::string_view)>& covered,
                             Deadline deadline) override;
   Result<void> health(Deadline deadline) override { return provider_->health(deadline); }

@@ -11,6 +11,7 @@ namespace ragfs {
 namespace {
 
 constexpr size_t kPrefetchAhead = 8;
+constexpr int kPurgeRounds = 3;
 constexpr int64_t kLastPatience_ms = 1'000;  // of a destructor, for what nobody has closed
 
 std::string random_incarnation() { return fmt::format("embedded-{:016x}{:016x}", random_u64(), random_u64()); }
@@ -142,6 +143,23 @@ Result<uint64_t> EmbeddedProvider::erase_if(const std::function<bool(std::string
   if (closed_.load(std::memory_order_relaxed)) return closed();
   if (!capabilities_.enumerates) return CacheProvider::erase_if(covered, deadline);
   return memory_->erase_if(covered, deadline);
+}
+
+Result<uint64_t> EmbeddedProvider::erase_prefixes(std::span<const std::string> prefixes, Deadline deadline) {
+  if (closed_.load(std::memory_order_relaxed)) return closed();
+  const auto covered = [&](std::string_view key, std::string_view) { return begins_with_any(key, prefixes); };
+  auto in_memory = memory_->erase_if(covered, deadline);
+  if (!in_memory || second_ == nullptr) return in_memory;
+  uint64_t erased = *in_memory;
+  // What readers brought from disk to memory meanwhile may have gone back to disk: until memory had none.
+  for (int round = 0; round < kPurgeRounds && (round == 0 || *in_memory > 0); ++round) {
+    const auto on_disk = second_->purge(prefixes, deadline);
+    if (!on_disk) return on_disk;
+    in_memory = memory_->erase_if(covered, deadline);
+    if (!in_memory) return in_memory;
+    erased += *on_disk + *in_memory;
+  }
+  return erased;
 }
 
 Result<void> EmbeddedProvider::health(Deadline /*deadline*/) {

@@ -43,6 +43,8 @@ class EmbeddedProvider final : public CacheProvider {
   Result<void> put_atomic(std::span<const PutItem> items, Deadline deadline) override;
   Result<uint64_t> erase_if(const std::function<bool(std::string_view, std::string_view)>& covered,
                             Deadline deadline) override;
+  // From memory and from the disks.
+  Result<uint64_t> erase_prefixes(std::span<const std::string> prefixes, Deadline deadline) override;
   Result<void> health(Deadline deadline) override;
   std::string incarnation() const override { return incarnation_; }
   std::vector<std::string> warnings(Deadline deadline) override;

@@ -406,6 +406,61 @@ Result<void> RedisProvider::put_atomic(std::span<const PutItem> items, Deadline 
   return timed.end(Result<void>{});
 }
 
+Result<uint64_t> RedisProvider::purge(NodePool& pool, std::string_view prefix, Deadline deadline) {
+  // In a pattern these stand for others; the base is the operator's text.
+  std::string pattern;
+  for (const char c : key_base_ + std::string(prefix)) {
+    if (std::string_view("*?[]\\").contains(c)) pattern += '\\';
+    pattern += c;
+  }
+  pattern += '*';
+  const auto ask = [&](const std::string& commands, size_t replies) -> Result<std::vector<RespValue>> {
+    auto answers = pool.run(commands, replies, deadline, true);
+    if (!answers) return answers;
+    const auto error = std::ranges::find_if(*answers, [](const RespValue& at) { return at.is_error(); });
+    if (error != answers->end()) return std::unexpected(executor_.refused(pool, *error));
+    return answers;
+  };
+  uint64_t erased = 0;
+  std::string cursor = "0";
+  do {
+    if (deadline.expired()) return fail(ErrorCode::timeout, pool.position() + ": not all keys were looked at");
+    std::string commands;
+    append_command(commands, {"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"});
+    const auto pages = ask(commands, 1);
+    if (!pages) return std::unexpected(pages.error());
+    const RespValue& page = pages->front();
+    if (!page.is_array() || page.items.size() != 2 || !page.items[1].is_array())
+      return std::unexpected(foreign("SCAN"));
+    cursor = std::string(page.items[0].text.view());
+    const std::vector<RespValue>& keys = page.items[1].items;
+    if (keys.empty()) continue;
+    commands.clear();
+    // One command a key: in a cluster they are of many slots.
+    for (const RespValue& key : keys) append_command(commands, {"UNLINK", key.text.view()});
+    const auto unlinked = ask(commands, keys.size());
+    if (!unlinked) return std::unexpected(unlinked.error());
+    for (const RespValue& one : *unlinked) erased += one.integer > 0 ? 1 : 0;
+  } while (cursor != "0");
+  return erased;
+}
+
+Result<uint64_t> RedisProvider::erase_prefixes(std::span<const std::string> prefixes, Deadline deadline) {
+  Timed timed(context_.stats, Command::purge);
+  if (closed_.load(std::memory_order_relaxed)) return timed.end<uint64_t>(closed());
+  const auto pools = router_->primaries(deadline);
+  if (!pools) return timed.end<uint64_t>(std::unexpected(pools.error()));
+  uint64_t erased = 0;
+  for (const auto& pool : *pools) {
+    for (const std::string& prefix : prefixes) {
+      const auto of_pool = purge(*pool, prefix, deadline);
+      if (!of_pool) return timed.end<uint64_t>(std::unexpected(of_pool.error()));
+      erased += *of_pool;
+    }
+  }
+  return timed.end(Result<uint64_t>(erased));
+}
+
 Result<void> RedisProvider::health(Deadline deadline) {
   Timed timed(context_.stats, Command::health);
   if (closed_.load(std::memory_order_relaxed)) return timed.end<void>(closed());

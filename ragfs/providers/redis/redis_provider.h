@@ -36,6 +36,8 @@ class RedisProvider final : public CacheProvider {
   std::vector<Result<void>> erase_many(std::span<const CacheKey> keys, Deadline deadline) override;
   // One transaction; in a cluster only with a hash_tag.
   Result<void> put_atomic(std::span<const PutItem> items, Deadline deadline) override;
+  // SCAN and UNLINK on every primary. A cluster that moves slots meanwhile may keep some: unavailable, call again.
+  Result<uint64_t> erase_prefixes(std::span<const std::string> prefixes, Deadline deadline) override;
   // A PING to every primary.
   Result<void> health(Deadline deadline) override;
   std::string incarnation() const override { return incarnation_.text(); }
@@ -69,6 +71,8 @@ class RedisProvider final : public CacheProvider {
   size_t fit_one_mget(std::span<const CacheKey> keys) const;
   std::vector<GetResult> mget(std::span<const CacheKey> keys, Deadline deadline);
   Error foreign(std::string_view what);
+  // The keys below `prefix` of one server.
+  Result<uint64_t> purge(NodePool& pool, std::string_view prefix, Deadline deadline);
 
   ClientContext context_;
   Incarnation incarnation_;

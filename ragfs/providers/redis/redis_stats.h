@@ -20,10 +20,10 @@
 
 namespace ragfs::redis {
 
-enum class Command : uint8_t { get, put, erase, get_many, put_many, erase_many, put_atomic, health };
+enum class Command : uint8_t { get, put, erase, get_many, put_many, erase_many, put_atomic, purge, health };
 inline constexpr size_t kCommandCount = static_cast<size_t>(Command::health) + 1;
 inline constexpr std::array<std::string_view, kCommandCount> kCommandNames = {
-    "get", "put", "erase", "get_many", "put_many", "erase_many", "put_atomic", "health"};
+    "get", "put", "erase", "get_many", "put_many", "erase_many", "put_atomic", "purge", "health"};
 
 enum class Event : uint8_t {
   connects,                 // connections opened

@@ -24,6 +24,14 @@ std::shared_ptr<Bucket> BucketSet::find(uint32_t id) const {
   return found == buckets_.end() ? nullptr : found->second.bucket;
 }
 
+std::vector<std::shared_ptr<Bucket>> BucketSet::all() const {
+  const MutexLock lock(mutex_);
+  std::vector<std::shared_ptr<Bucket>> out;
+  out.reserve(buckets_.size());
+  for (const auto& [id, held] : buckets_) out.push_back(held.bucket);
+  return out;
+}
+
 std::shared_ptr<Bucket> BucketSet::oldest() const {
   const MutexLock lock(mutex_);
   return buckets_.empty() ? nullptr : buckets_.begin()->second.bucket;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ragfs/base/sync.h"
 #include "ragfs/store/disk/disk_io.h"
@@ -37,6 +38,8 @@ class BucketSet {
   void add(std::shared_ptr<Bucket> bucket);
   std::shared_ptr<Bucket> find(uint32_t id) const;
   std::shared_ptr<Bucket> oldest() const;
+  // Those that there are now, oldest first.
+  std::vector<std::shared_ptr<Bucket>> all() const;
   // Takes it out and closes its descriptor when the last reader is done.
   void remove(uint32_t id);
   void clear();

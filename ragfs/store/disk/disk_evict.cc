@@ -154,20 +154,19 @@ bool DiskTier::remove_quarantined() {
   return true;
 }
 
-// Records of the bucket that were hit since they were written, up to a quarter of a bucket, hottest use of the disk's
-// time: they would be the next misses.
-std::vector<DiskRecord> DiskTier::read_hot(const Bucket& bucket, const BucketMeta& meta) {
-  std::vector<DiskRecord> hot;
+std::vector<DiskRecord> DiskTier::read_records(const Bucket& bucket, const BucketMeta& meta, uint64_t most_bytes,
+                                               const std::function<bool(const DiskEntry&)>& wanted) {
+  std::vector<DiskRecord> records;
   uint64_t bytes = 0;
   int result = 0;
   const std::shared_ptr<OwnedFd> fd = buckets_->descriptor(bucket, result);
-  if (fd == nullptr) return hot;
+  if (fd == nullptr) return records;
   const std::string name = bucket_data_name(bucket.id);
   for (const MetaEntry& entry : meta.entries) {
     const auto found = index_.peek(entry.hash);
-    if (!found || found->bucket != bucket.id || found->hits == 0) continue;
+    if (!found || found->bucket != bucket.id || !wanted(*found)) continue;
     bytes += entry.size;
-    if (bytes > config_.bucket_bytes / 4 || !usable()) break;
+    if (bytes > most_bytes || !usable()) break;
     const uint64_t start = entry.offset / kBlockBytes * kBlockBytes;
     AlignedBuffer buffer(entry.offset + entry.size - start);
     const ssize_t got = io_->read(fd->get(), buffer.data(), buffer.capacity(), start, name);
@@ -175,14 +174,20 @@ std::vector<DiskRecord> DiskTier::read_hot(const Bucket& bucket, const BucketMet
     if (got < static_cast<ssize_t>(at + entry.size)) continue;
     const auto record = decode_record({buffer.data() + at, entry.size});
     if (!record || record->info.generation != entry.generation) continue;
-    hot.push_back({.hash = entry.hash,
-                   .key = std::string(record->key),
-                   .generation = entry.generation,
-                   .expires_at_ms = record->info.expires_at_ms,
-                   .flags = record->info.flags,
-                   .value = Bytes::copy(record->value)});
+    records.push_back({.hash = entry.hash,
+                       .key = std::string(record->key),
+                       .generation = entry.generation,
+                       .expires_at_ms = record->info.expires_at_ms,
+                       .flags = record->info.flags,
+                       .value = Bytes::copy(record->value)});
   }
-  return hot;
+  return records;
+}
+
+// Those that were hit since they were written, up to a quarter of a bucket, hottest use of the disk's time: they would
+// be the next misses.
+std::vector<DiskRecord> DiskTier::read_hot(const Bucket& bucket, const BucketMeta& meta) {
+  return read_records(bucket, meta, config_.bucket_bytes / 4, [](const DiskEntry& entry) { return entry.hits > 0; });
 }
 
 bool DiskTier::evict_oldest() {

@@ -153,6 +153,12 @@ class DiskTier {
   // later incarnation is safe from it. Costs next to nothing where there is none.
   bool erase(uint64_t hash, uint64_t generation, Deadline deadline);
 
+  // Takes out every bucket whose data holds a key with one of `prefixes`, dead copies included; its other objects are
+  // handed back (`keep`). Files that were set aside as damaged go too. How many objects of these keys could still be
+  // read. Waits for recovery. Errors: timeout (run it again); unavailable (fenced, suspended, closed); io (a file
+  // cannot be read or removed).
+  Result<uint64_t> purge(std::span<const std::string> prefixes, Deadline deadline);
+
   // Looks for hung calls; called regularly by the control thread. Answers whether the directory is suspended.
   bool watch();
   // Gives up descriptors and index after a fence.
@@ -223,12 +229,19 @@ class DiskTier {
   bool wait_for_room(uint64_t bytes);
   bool evict_oldest();
   void take_out(const Bucket& bucket, const BucketMeta* meta);
+  // Records of the bucket that `wanted` takes (by their index entries), up to so many bytes of them.
+  std::vector<DiskRecord> read_records(const Bucket& bucket, const BucketMeta& meta, uint64_t most_bytes,
+                                       const std::function<bool(const DiskEntry&)>& wanted);
   std::vector<DiskRecord> read_hot(const Bucket& bucket, const BucketMeta& meta);
   void compact_log();
   void note_stray(uint32_t id);
   void retry_strays();
   bool remove_quarantined();
   int read_meta(uint32_t id, std::optional<BucketMeta>& meta);
+
+  // disk_purge.cc
+  Result<bool> holds_any(const Bucket& bucket, std::span<const std::string> prefixes, Deadline deadline);
+  Result<uint64_t> purge_bucket(const Bucket& bucket, std::span<const std::string> prefixes);
 
   // disk_recover.cc
   void recover(const std::vector<uint32_t>& metas);

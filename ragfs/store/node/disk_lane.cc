@@ -103,6 +103,22 @@ OffloadQueue::Offer DiskLane::offer(DiskRecord record, uint64_t ticket) {
   return answer;
 }
 
+Result<uint64_t> DiskLane::purge(std::span<const std::string> prefixes, Deadline deadline) {
+  if (!usable()) {
+    return fail(ErrorCode::unavailable, fmt::format("disk directory {} cannot be looked through: {}", directory(),
+                                                    disk_ == nullptr ? reason_ : "it is fenced, suspended or closed"));
+  }
+  const size_t waiting = queue_.remove_prefixes(prefixes);
+  // A batch that is being written may hold some: it becomes a bucket first.
+  queue_.hurry();
+  if (!queue_.wait_empty(deadline)) {
+    return fail(ErrorCode::timeout, fmt::format("disk directory {}: objects are still being written", directory()));
+  }
+  auto on_disk = disk_->purge(prefixes, deadline);
+  if (!on_disk) return on_disk;
+  return waiting + *on_disk;
+}
+
 void DiskLane::kill(uint64_t hash, Deadline deadline) {
   if (disk_ == nullptr) return;
   queue_.remove(hash);

@@ -85,6 +85,9 @@ class DiskLane {
   // No copy of the hash is found any more. Called between begin() and end() of a change.
   void kill(uint64_t hash, Deadline deadline);
 
+  // SecondTier::purge() of this directory.
+  Result<uint64_t> purge(std::span<const std::string> prefixes, Deadline deadline);
+
   // For the control thread: looks for hung calls, and brings about the effects of a fence, step by step, until all
   // are done.
   void tick();

@@ -58,6 +58,22 @@ OffloadQueue::Item* OffloadQueue::item_at(const std::pair<uint64_t, uint64_t>& p
   return &found->second;
 }
 
+size_t OffloadQueue::remove_prefixes(std::span<const std::string> prefixes) {
+  const MutexLock lock(mutex_);
+  size_t removed = 0;
+  for (auto item = items_.begin(); item != items_.end();) {
+    const auto next = std::next(item);
+    const std::string& key = item->second.record.key;
+    if (std::ranges::any_of(prefixes, [&](const std::string& prefix) { return key.starts_with(prefix); })) {
+      forget(item);
+      ++removed;
+    }
+    item = next;
+  }
+  if (items_.empty()) changed_.notify_all();
+  return removed;
+}
+
 bool OffloadQueue::alive(const DiskRecord& record) const {
   const MutexLock lock(mutex_);
   const auto found = items_.find(record.hash);

@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -36,6 +38,8 @@ class OffloadQueue {
   // The object that waits or is being written.
   std::optional<DiskRecord> find(std::string_view key, uint64_t hash) const;
   void remove(uint64_t hash);
+  // Every object whose key begins with one of these; how many.
+  size_t remove_prefixes(std::span<const std::string> prefixes);
   // True while the record, which was taken, has not been removed.
   bool alive(const DiskRecord& record) const;
 

@@ -168,6 +168,21 @@ bool SecondTier::flush(Deadline deadline) {
   return all;
 }
 
+Result<uint64_t> SecondTier::purge(std::span<const std::string> prefixes, Deadline deadline) {
+  uint64_t purged = 0;
+  std::optional<Error> error;  // the first; the other directories are purged all the same
+  for (const auto& lane : lanes_) {
+    const Result<uint64_t> of_lane = lane->purge(prefixes, deadline);
+    if (of_lane) {
+      purged += *of_lane;
+    } else if (!error) {
+      error = of_lane.error();
+    }
+  }
+  if (error) return std::unexpected(*std::move(error));
+  return purged;
+}
+
 void SecondTier::flush_memory(bool small, Deadline deadline) {
   const uint64_t ticket = shared_->marks.now();
   memory_->visit([&](const EvictedObject& object) {

@@ -90,6 +90,9 @@ class SecondTier final : public EvictionSink {
 
   // Nothing acknowledged is gone since a process had this id: "" where that cannot be said.
   std::string incarnation() const;
+  // Removes the objects whose keys begin with one of `prefixes`, and their bytes from every directory; how many copies.
+  // Errors: unavailable naming a directory that cannot be looked through now; timeout; io.
+  Result<uint64_t> purge(std::span<const std::string> prefixes, Deadline deadline);
   // Waits until what is queued now is written or given up.
   bool flush(Deadline deadline);
   // Writes what memory holds, most promising first, as far as the deadline lets it, then closes the directories.
