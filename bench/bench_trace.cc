@@ -2,9 +2,9 @@
 //
 // RAGFS_BENCH_PAGES=DIR: a directory of pages (else drawn ones); RAGFS_BENCH_TRACE=FILE: a request trace, JSON lines
 // with "hash_ids" (else drawn conversations). The backend is a local directory in the system's page cache.
-// Then the same turns with and without reading ahead, with a pause before each call, as an agent thinks, or with none at
-// all: hit ratio, what part of what was read ahead was used, and the readers' times side by side. Both sides pause
-// alike: after a pause a call is slower by itself.
+// Then the same turns with and without reading ahead, with a pause before each call, as an agent thinks, or with none:
+// hit ratio, what part of what was read ahead was used, and the readers' times side by side. Both sides pause alike:
+// after a pause a call is slower by itself.
 #include <fmt/format.h>
 
 #include <algorithm>

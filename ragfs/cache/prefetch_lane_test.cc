@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
 #include <functional>
 #include <string>
 #include <thread>
@@ -56,7 +55,9 @@ class PrefetchLaneTest : public ::testing::Test {
     for (int i = 0; i < kMost && !holds(); ++i) {
       owner.add(CacheCounter::file_hit, reads_each_ms);
       pace.advance_ms(1);
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      // A tick of the lane, which nothing tells of.
+      MutexLock lock(mutex);
+      (void)never.wait_until(mutex, Deadline::in_ms(2));
     }
     return holds();
   }
@@ -72,6 +73,7 @@ class PrefetchLaneTest : public ::testing::Test {
   std::atomic<bool> held{false};
   std::atomic<bool> free_to_go{false};
   Mutex mutex;
+  CondVar never;
   std::string done;
   std::unique_ptr<PrefetchLane> lane;
 };

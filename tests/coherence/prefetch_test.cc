@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <thread>
 
 #include "ragfs/providers/embedded/embedded_provider.h"
@@ -484,9 +483,10 @@ TEST_F(Prefetch, ReadersWhoAskWithoutAPauseAreNotAnOccasion) {
   EXPECT_FALSE(domain->prefetch_lane()->busy());
   const auto filled = [&] { return count(CacheCounter::prefetch_filled); };
   while (filled() == 0 && !until.expired()) {
+    while (domain->prefetch_lane()->busy() && !until.expired()) std::this_thread::yield();
     clock.advance_ms(10'000);  // past the cooldown
     list();
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_TRUE(idle());
   }
   EXPECT_GT(filled(), 0U);
 }

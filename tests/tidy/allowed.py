@@ -24,6 +24,7 @@ THROWS = {
 # Sleeping in code or tests, where no pause point can take its place.
 SLEEPS = {
     "ragfs/store/memory/spin_lock.cc": "after spinning and yielding, a waiter leaves the processor to the holder",
+    "bench/bench_trace.cc": "an agent that thinks between two calls",
     "bench/bench_coalesce.cc": "the floor that is measured beside it: one thread sleeps as long as the backend takes",
     "tests/redis/fault_proxy.cc": "a slow network is what it plays",
     "tests/redis/redis_server.cc": "another process's state is waited for: there is nothing to be notified by",
