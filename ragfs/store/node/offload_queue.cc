@@ -8,7 +8,7 @@ namespace ragfs {
 
 bool OffloadQueue::has_room(uint64_t bytes) const {
   const MutexLock lock(mutex_);
-  return !stopped_ && items_.size() < most_records_ && bytes_ + bytes <= most_bytes_;
+  return !stopped_ && !released_ && items_.size() < most_records_ && bytes_ + bytes <= most_bytes_;
 }
 
 OffloadQueue::Offer OffloadQueue::offer(DiskRecord record, DiskTier& disk, const ChangeMarks& marks, uint64_t ticket) {
@@ -17,7 +17,7 @@ OffloadQueue::Offer OffloadQueue::offer(DiskRecord record, DiskTier& disk, const
   // Under the lock that remove() takes: a change of the key either finds the record here or is seen here.
   if (marks.changed_since(record.hash, ticket)) return Offer::changed;
   if (items_.contains(record.hash)) return Offer::there;
-  if (stopped_ || items_.size() >= most_records_ || bytes_ + bytes > most_bytes_) return Offer::full;
+  if (stopped_ || released_ || items_.size() >= most_records_ || bytes_ + bytes > most_bytes_) return Offer::full;
   // Places of what was removed, which nobody takes while the disk is suspended.
   if (order_.size() > 2 * items_.size() + 64) {
     std::erase_if(order_, [this](const auto& place) RAGFS_REQUIRES(mutex_) { return item_at(place) == nullptr; });
@@ -165,6 +165,7 @@ void OffloadQueue::hurry() {
 size_t OffloadQueue::release() {
   const MutexLock lock(mutex_);
   const size_t released = items_.size();
+  released_ = true;
   items_.clear();
   order_.clear();
   bytes_ = 0;

@@ -55,7 +55,8 @@ class OffloadQueue {
   // They are to be written later: back to the head of the queue.
   void put_back(const std::vector<DiskRecord>& batch);
   void hurry();
-  // Lets everything go; how many. Those being written count as removed.
+  // Lets everything go, and takes no more; how many. Those being written count as removed. An offer that looked at the
+  // disk before its fence and comes after this is refused here.
   size_t release();
   // Waits until nothing waits or is written; false when the deadline came first.
   bool wait_empty(Deadline deadline);
@@ -87,6 +88,7 @@ class OffloadQueue {
   uint64_t waiting_bytes_ RAGFS_GUARDED_BY(mutex_) = 0;                       // of those not taken
   bool hurried_ RAGFS_GUARDED_BY(mutex_) = false;
   bool stopped_ RAGFS_GUARDED_BY(mutex_) = false;
+  bool released_ RAGFS_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace ragfs

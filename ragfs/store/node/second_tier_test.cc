@@ -292,6 +292,17 @@ TEST_F(CaseE01, AFenceReleasesTheQueueAndNothingTouchesTheDisk) {
   EXPECT_EQ(files_.calls_except("close"), 0);
 }
 
+// An eviction looks at the disk, the fence falls and the queue is released, and then the offer comes.
+TEST_F(SecondTierTest, AnOfferThatComesAfterTheReleaseIsRefused) {
+  start();
+  DiskLane& lane = *tier_->lanes().front();
+  lane.queue().release();
+  const DiskRecord late{.hash = hash("k"), .key = "k", .value = Bytes::copy("v")};
+  EXPECT_FALSE(lane.queue().has_room(1));
+  EXPECT_EQ(lane.offer(late, tier_->before_eviction()), OffloadQueue::Offer::full);
+  EXPECT_EQ(lane.queue().records(), 0U);
+}
+
 TEST_F(SecondTierTest, WithoutTheRuleAFenceKeepsTheQueue) {
   SecondTierConfig with = config();
   with.flush_ms = 60'000;
